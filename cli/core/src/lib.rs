@@ -1,0 +1,1 @@
+//! Tokens, completion and rendering over a schema index: pure functions.

@@ -1,0 +1,3 @@
+//! The engine daemon: wires the roles that configuration switches on.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! gRPC over mutual TLS between nodes, and over the engine's Unix socket.

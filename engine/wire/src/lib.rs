@@ -1,0 +1,1 @@
+//! The protobuf services between daemons and between nodes.

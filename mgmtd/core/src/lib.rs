@@ -1,0 +1,1 @@
+//! Datastores, candidates, locks and the commit state machine.

@@ -1,0 +1,3 @@
+//! The management daemon: wires datastores, transports, the store and the engine's socket.
+
+fn main() {}

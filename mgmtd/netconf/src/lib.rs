@@ -1,0 +1,1 @@
+//! NETCONF on the wire, both ends: framing, hello, rpc, rpc-error and the session state machine.

@@ -1,0 +1,1 @@
+//! The journal of commits and its recovery.

@@ -1,0 +1,1 @@
+//! NETCONF over SSH and over the local socket.

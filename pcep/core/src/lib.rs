@@ -1,0 +1,1 @@
+//! The traffic engineering database and constrained shortest path computation.

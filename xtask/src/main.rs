@@ -1,0 +1,3 @@
+//! Tasks of the repository: tidy, codegen, trace, yang-fetch.
+
+fn main() {}

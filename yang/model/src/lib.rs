@@ -1,0 +1,1 @@
+//! The typed configuration and state, generated from the modules by `cargo xtask codegen`.
