@@ -1,1 +1,30 @@
-//! The words of the engine, the path computation and the data path. Types that cannot hold a wrong value.
+//! The words of the engine, the path computation and the data path: identities, metrics, flows, requests,
+//! paths, bindings, decisions. Types that cannot hold a wrong value.
+//!
+//! This crate must not know how any of these is configured, encoded or carried: no YANG, no protobuf, no
+//! netlink, no I/O, no clock.
+
+mod binding;
+mod decision;
+mod flow;
+mod forwarder;
+mod id;
+mod metric;
+mod path;
+mod request;
+
+pub use binding::{
+    Binding, BindingEvent, BindingStatus, Counters, Forward, InstallFailure, Lifetime, RemovalReason, Reverse,
+};
+pub use decision::{Candidate, Decision, Generations, Selected, Verdict};
+pub use flow::{Family, FlowKey, FlowKeyError, Locator, Protocol, ServiceAddress};
+pub use forwarder::{Capabilities, Delivery, DeliveryState, EncapsulationKind, ForwarderReport};
+pub use id::{
+    CsId, CsciId, Epoch, Generation, IdError, NodeId, PolicyVersion, Revision, TenantId, TransactionId,
+};
+pub use metric::{Gas, Health, Micros, Price, Score};
+pub use path::{
+    Encaps, Encapsulation, NoPath, Path, PathConstraints, PathId, PathReply, PathRequest, RoutingDomain,
+    Segments, SegmentsError,
+};
+pub use request::{Constraints, RequestFailure, ServiceRequest};
