@@ -1,1 +1,178 @@
-//! The journal of commits and its recovery.
+//! The state directory: an append-only journal of commits, the snapshot it is folded into, and recovery.
+//!
+//! This crate must not know what a configuration means: it keeps bodies of bytes with their revisions, and hands
+//! them back after a crash, each either whole or not at all. A commit is decided when [`Store::append`] returns:
+//! one write and one fdatasync. All calls block; the daemon gives the store a thread of its own.
+//!
+//! Files of a state directory: `lock` (held while a daemon runs), `running.journal` (a head, then one record a
+//! commit), `running.snapshot` (the configuration that the journal starts from; absent until the first
+//! compaction). The last two are replaced by renaming, and a crash between the two renames of a compaction leaves
+//! a journal that overlaps the snapshot, which recovery skips.
+
+mod checksum;
+mod error;
+mod files;
+mod frame;
+mod journal;
+mod lock;
+mod record;
+
+pub use error::StoreError;
+pub use record::{About, ModuleRevision, Record, Snapshot};
+
+use journal::{Found, Journal};
+use lock::Lock;
+use record::{FORMAT, JournalHead, SnapshotHead, join, split};
+use std::path::{Path, PathBuf};
+
+/// What a store is opened with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The modules of this run, written into whatever is created.
+    pub modules: Vec<ModuleRevision>,
+    /// A name that no other history has; used when a journal is created.
+    pub new_instance: String,
+    /// Size of the journal in bytes from which [`Store::wants_compaction`] answers yes.
+    pub compact_at: u64,
+}
+
+/// An open state directory, locked against a second daemon.
+#[derive(Debug)]
+pub struct Store {
+    journal: Journal,
+    journal_path: PathBuf,
+    snapshot_path: PathBuf,
+    last: u64,
+    compact_at: u64,
+    _lock: Lock,
+}
+
+/// What a state directory held.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The store, ready for the next commit.
+    pub store: Store,
+    /// The configuration to start from; none is the empty one of revision 0.
+    pub snapshot: Option<Snapshot>,
+    /// The commits to apply to it, in order, each of the next revision.
+    pub records: Vec<Record>,
+    /// Bytes of an incomplete last write that were cut off; the commit they belong to was never acknowledged.
+    pub torn: u64,
+    /// The module set that the stored configuration was valid in.
+    pub modules: Vec<ModuleRevision>,
+}
+
+impl Store {
+    /// Opens or creates the state directory.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] for a second daemon, [`StoreError::Corrupt`] for damage before the last record,
+    /// [`StoreError::Format`] for files of a later version, [`StoreError::Io`] otherwise.
+    pub fn open(dir: &Path, options: Options) -> Result<Recovered, StoreError> {
+        files::create_dir(dir)?;
+        let lock = Lock::take(dir)?;
+        let (journal_path, snapshot_path) = (dir.join("running.journal"), dir.join("running.snapshot"));
+        files::remove_unfinished(&journal_path)?;
+        files::remove_unfinished(&snapshot_path)?;
+        let snapshot = read_snapshot(&snapshot_path)?;
+        let start = snapshot.as_ref().map_or(0, |snapshot| snapshot.revision);
+        let Found { journal, mut records, torn } = match files::read(&journal_path)? {
+            Some(bytes) => Journal::recover(&journal_path, &bytes)?,
+            None => Found { journal: create(&journal_path, &options, start)?, records: Vec::new(), torn: 0 },
+        };
+        if journal.head.base > start {
+            let what = format!(
+                "the journal begins after revision {}, and the snapshot has revision {start}: commits are missing",
+                journal.head.base
+            );
+            return Err(StoreError::corrupt(&journal_path, 0, what));
+        }
+        records.retain(|record| record.about.revision > start);
+        let last = records.last().map_or(start, |record| record.about.revision);
+        // A compaction that stopped half-way leaves the newer module set in the snapshot.
+        let modules = match &snapshot {
+            Some(snapshot) => snapshot.modules.clone(),
+            None => journal.head.modules.clone(),
+        };
+        let compact_at = options.compact_at;
+        let store = Store { journal, journal_path, snapshot_path, last, compact_at, _lock: lock };
+        Ok(Recovered { store, snapshot, records, torn, modules })
+    }
+
+    /// Makes a commit durable: when this returns, the commit is decided.
+    ///
+    /// # Errors
+    /// After any error the commit is not in the journal, or the journal takes no further one
+    /// ([`StoreError::Poisoned`]) because what the disk holds is unknown.
+    pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        if record.about.revision != self.last + 1 {
+            return Err(StoreError::OutOfOrder { last: self.last, found: record.about.revision });
+        }
+        self.journal.append(record)?;
+        self.last = record.about.revision;
+        Ok(())
+    }
+
+    /// Whether the journal has grown beyond its bound.
+    pub fn wants_compaction(&self) -> bool {
+        self.journal.size() >= self.compact_at
+    }
+
+    /// Replaces snapshot and journal by a snapshot of the last revision and an empty journal.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; the commits recorded so far are kept whatever happens.
+    pub fn compact(&mut self, modules: &[ModuleRevision], config: &[u8]) -> Result<(), StoreError> {
+        if config.len() > frame::MAX_PAYLOAD {
+            return Err(StoreError::TooBig { size: config.len(), limit: frame::MAX_PAYLOAD });
+        }
+        let head = SnapshotHead { format: FORMAT, revision: self.last, modules: modules.to_vec() };
+        let head = frame::encode(&join(&head, b"")?);
+        files::replace(&self.snapshot_path, &[&head, &frame::encode(config)])?;
+        let head = JournalHead {
+            format: FORMAT,
+            instance: self.journal.head.instance.clone(),
+            base: self.last,
+            modules: modules.to_vec(),
+        };
+        self.journal = Journal::create(&self.journal_path, head)?;
+        Ok(())
+    }
+
+    /// The revision of the last commit; 0 before the first.
+    pub fn revision(&self) -> u64 {
+        self.last
+    }
+
+    /// The name of this history; revisions are comparable only within one.
+    pub fn instance(&self) -> &str {
+        &self.journal.head.instance
+    }
+}
+
+fn create(path: &Path, options: &Options, base: u64) -> Result<Journal, StoreError> {
+    let head = JournalHead {
+        format: FORMAT,
+        instance: options.new_instance.clone(),
+        base,
+        modules: options.modules.clone(),
+    };
+    Journal::create(path, head)
+}
+
+fn read_snapshot(path: &Path) -> Result<Option<Snapshot>, StoreError> {
+    let Some(bytes) = files::read(path)? else { return Ok(None) };
+    let part = |offset: usize| match frame::scan(&bytes, offset) {
+        frame::Scan::Record { payload, next } => Ok((payload, next)),
+        frame::Scan::End | frame::Scan::Torn | frame::Scan::Damaged { .. } => {
+            Err(StoreError::corrupt(path, offset as u64, "the snapshot is not whole"))
+        }
+    };
+    let (head, next) = part(0)?;
+    let (head, _) = split::<SnapshotHead>(head).map_err(|what| StoreError::corrupt(path, 0, what))?;
+    if head.format != FORMAT {
+        return Err(StoreError::Format { path: path.to_path_buf(), found: head.format, known: FORMAT });
+    }
+    let (config, _) = part(next)?;
+    Ok(Some(Snapshot { revision: head.revision, modules: head.modules, config: config.to_vec() }))
+}

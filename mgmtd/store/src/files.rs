@@ -1,0 +1,60 @@
+//! Files that are replaced whole: written beside, made durable, renamed over.
+
+use crate::error::StoreError;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Creates the state directory, readable by its owner alone, if it is not there.
+pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
+    let result = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    result.map_err(StoreError::io("create the state directory", dir))
+}
+
+/// The content of a file, or nothing if there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+/// Replaces `path` by a file of these parts. A crash leaves the old file or the new one.
+pub(crate) fn replace(path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
+    let new = beside(path);
+    let mut file = create(&new).map_err(StoreError::io("create", &new))?;
+    for part in parts {
+        file.write_all(part).map_err(StoreError::io("write", &new))?;
+    }
+    file.sync_all().map_err(StoreError::io("make durable", &new))?;
+    fs::rename(&new, path).map_err(StoreError::io("rename to", path))?;
+    sync_parent(path)
+}
+
+/// Removes what a crash in [`replace`] may have left.
+pub(crate) fn remove_unfinished(path: &Path) -> Result<(), StoreError> {
+    let new = beside(path);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::io("remove", &new)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(".new");
+    PathBuf::from(name)
+}
+
+fn create(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+fn sync_parent(path: &Path) -> Result<(), StoreError> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(StoreError::io("make durable", dir))
+}

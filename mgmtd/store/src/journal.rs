@@ -1,0 +1,136 @@
+//! The journal file: its head and the commits since.
+
+use crate::error::StoreError;
+use crate::files;
+use crate::frame::{self, Scan};
+use crate::record::{About, FORMAT, JournalHead, Record, join, split};
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// An open journal, positioned after its last whole record.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    pub(crate) head: JournalHead,
+    /// Offset of the next record.
+    end: u64,
+    poisoned: Option<String>,
+}
+
+/// What was found in a journal.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) journal: Journal,
+    pub(crate) records: Vec<Record>,
+    /// Bytes of an incomplete last write that were cut off.
+    pub(crate) torn: u64,
+}
+
+impl Journal {
+    /// Creates an empty journal in place of whatever is at `path`.
+    pub(crate) fn create(path: &Path, head: JournalHead) -> Result<Self, StoreError> {
+        let bytes = frame::encode(&join(&head, b"")?);
+        files::replace(path, &[&bytes])?;
+        Self::at(path, head, bytes.len() as u64)
+    }
+
+    /// Reads a journal's bytes, cuts off a torn tail and opens it for appending.
+    pub(crate) fn recover(path: &Path, bytes: &[u8]) -> Result<Found, StoreError> {
+        let (head, mut offset) = read_head(path, bytes)?;
+        let mut records: Vec<Record> = Vec::new();
+        let mut last = head.base;
+        loop {
+            match frame::scan(bytes, offset) {
+                Scan::Record { payload, next } => {
+                    let record = read_record(payload)
+                        .and_then(|record| follows(last, record))
+                        .map_err(|what| StoreError::corrupt(path, offset as u64, what))?;
+                    last = record.about.revision;
+                    records.push(record);
+                    offset = next;
+                }
+                Scan::Damaged { what, next_good } => {
+                    let what = format!("{what}, and a whole record follows at byte {next_good}");
+                    return Err(StoreError::corrupt(path, offset as u64, what));
+                }
+                Scan::End | Scan::Torn => break,
+            }
+        }
+        let mut journal = Self::at(path, head, offset as u64)?;
+        let torn = bytes.len().saturating_sub(offset) as u64;
+        if torn > 0 {
+            journal.cut()?;
+        }
+        Ok(Found { journal, records, torn })
+    }
+
+    /// Appends one payload and makes it durable. After an error nothing of it stays, or the journal is closed
+    /// for writing.
+    pub(crate) fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        if let Some(reason) = &self.poisoned {
+            return Err(StoreError::Poisoned { path: self.path.clone(), reason: reason.clone() });
+        }
+        let payload = join(&record.about, &record.changes)?;
+        if payload.len() > frame::MAX_PAYLOAD {
+            return Err(StoreError::TooBig { size: payload.len(), limit: frame::MAX_PAYLOAD });
+        }
+        let framed = frame::encode(&payload);
+        let written = self.file.write_all(&framed).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            let failure = StoreError::io("append to", &self.path)(error);
+            if let Err(undo) = self.cut() {
+                self.poisoned = Some(format!("{failure}; {undo}"));
+            }
+            return Err(failure);
+        }
+        self.end += framed.len() as u64;
+        Ok(())
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn size(&self) -> u64 {
+        self.end
+    }
+
+    fn at(path: &Path, head: JournalHead, end: u64) -> Result<Self, StoreError> {
+        let mut file =
+            OpenOptions::new().read(true).write(true).open(path).map_err(StoreError::io("open", path))?;
+        file.seek(SeekFrom::Start(end)).map_err(StoreError::io("seek in", path))?;
+        Ok(Self { path: path.to_path_buf(), file, head, end, poisoned: None })
+    }
+
+    fn cut(&mut self) -> Result<(), StoreError> {
+        self.file
+            .set_len(self.end)
+            .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
+            .and_then(|_| self.file.sync_data())
+            .map_err(StoreError::io("truncate", &self.path))
+    }
+}
+
+fn read_head(path: &Path, bytes: &[u8]) -> Result<(JournalHead, usize), StoreError> {
+    // A journal is renamed into place whole, so a bad head is damage even when nothing follows it.
+    let Scan::Record { payload, next } = frame::scan(bytes, 0) else {
+        return Err(StoreError::corrupt(path, 0, "the journal's head is not readable"));
+    };
+    let (head, _) = split::<JournalHead>(payload).map_err(|what| StoreError::corrupt(path, 0, what))?;
+    if head.format != FORMAT {
+        return Err(StoreError::Format { path: path.to_path_buf(), found: head.format, known: FORMAT });
+    }
+    Ok((head, next))
+}
+
+fn read_record(payload: &[u8]) -> Result<Record, String> {
+    let (about, changes) = split::<About>(payload)?;
+    Ok(Record { about, changes: changes.to_vec() })
+}
+
+fn follows(last: u64, record: Record) -> Result<Record, String> {
+    if record.about.revision == last + 1 {
+        Ok(record)
+    } else {
+        Err(format!("revision {} follows revision {last}", record.about.revision))
+    }
+}
