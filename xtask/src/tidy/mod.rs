@@ -1,0 +1,28 @@
+//! `cargo xtask tidy`: the laws of the floor plan, checked. It must not know what a crate computes: it sees the
+//! graph of packages, the source as text and the modules' statements.
+
+mod floor;
+mod rust_source;
+mod sources;
+mod text;
+mod yang;
+
+use crate::{Failure, repository_root, tree};
+
+/// Checks everything and prints one line a finding: `where: what; remedy`.
+pub(crate) fn run() -> Result<(), Failure> {
+    let root = repository_root();
+    let packages = floor::load(&root)?;
+    let files = tree::text_files(&root)?;
+    let mut findings = floor::check(&packages);
+    findings.extend(sources::check(&packages, &files));
+    findings.extend(text::check(&files));
+    findings.extend(yang::check(&files));
+    if findings.is_empty() {
+        return Ok(());
+    }
+    for finding in &findings {
+        println!("{finding}");
+    }
+    Err(Failure(format!("tidy has {} finding(s)", findings.len())))
+}
