@@ -1,1 +1,24 @@
-//! The protobuf services between daemons and between nodes.
+//! The protobuf services between daemons and between nodes: messages, tonic stubs, and the conversions to and
+//! from the engine's words.
+//!
+//! This crate must not start a task, open a socket or read a clock, and must not decide anything: it only says
+//! what is on the wire. Unknown fields of a newer peer are ignored; a value that the engine's types cannot hold is
+//! an error that names its field.
+
+/// `Management`: cats-mgmtd is the client, cats-engined the server, over `RUN_DIR/engine.sock`.
+#[allow(missing_docs, unreachable_pub, clippy::large_enum_variant, clippy::doc_markdown)]
+pub mod management {
+    tonic::include_proto!("cats.management.v1");
+}
+
+/// `ControlPlane`: a forwarder is the client, its C-PS the server, over mutual TLS.
+#[allow(missing_docs, unreachable_pub, clippy::large_enum_variant, clippy::doc_markdown)]
+pub mod control_plane {
+    tonic::include_proto!("cats.controlplane.v1");
+}
+
+/// The largest message that either service takes, octets.
+pub const MAX_MESSAGE: usize = 64 << 20;
+
+/// Octets of one [`management::Snapshot`] chunk that a sender should keep to.
+pub const SNAPSHOT_CHUNK: usize = 1 << 20;
