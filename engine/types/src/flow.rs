@@ -130,6 +130,37 @@ impl fmt::Display for ServiceAddress {
     }
 }
 
+/// What a service's traffic looks like: an address, and a protocol and a port where they are configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServiceMatch {
+    /// The virtual, anycast or dedicated address.
+    pub address: IpAddr,
+    /// TCP or UDP; absent: both.
+    pub protocol: Option<Protocol>,
+    /// Destination port; absent: all.
+    pub port: Option<u16>,
+}
+
+impl ServiceMatch {
+    /// Whether a flow to `destination` belongs to it.
+    pub fn covers(&self, destination: &ServiceAddress) -> bool {
+        self.address == destination.address
+            && self.protocol.is_none_or(|protocol| protocol == destination.protocol)
+            && self.port.is_none_or(|port| port == destination.port)
+    }
+
+    /// Whether some flow belongs to both (CP-36).
+    pub fn overlaps(&self, other: &Self) -> bool {
+        fn meet<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+            match (a, b) {
+                (Some(a), Some(b)) => a == b,
+                (None, _) | (_, None) => true,
+            }
+        }
+        self.address == other.address && meet(self.protocol, other.protocol) && meet(self.port, other.port)
+    }
+}
+
 /// Where an instance is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Locator {

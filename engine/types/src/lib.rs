@@ -17,7 +17,7 @@ pub use binding::{
     Binding, BindingEvent, BindingStatus, Counters, Forward, InstallFailure, Lifetime, RemovalReason, Reverse,
 };
 pub use decision::{Candidate, Decision, Generations, Selected, Verdict};
-pub use flow::{Family, FlowKey, FlowKeyError, Locator, Protocol, ServiceAddress};
+pub use flow::{Family, FlowKey, FlowKeyError, Locator, Protocol, ServiceAddress, ServiceMatch};
 pub use forwarder::{Capabilities, Delivery, DeliveryState, EncapsulationKind, ForwarderReport};
 pub use id::{
     CsId, CsciId, Epoch, Generation, IdError, NodeId, PolicyVersion, Revision, TenantId, TransactionId,
