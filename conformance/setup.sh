@@ -1,0 +1,88 @@
+#!/bin/sh
+# Brings a Debian 12 with a Rust toolchain to what the build, the tests and the demo need. Installs only what is
+# missing; a second run costs a few milliseconds. Run by the Makefile; safe to run by hand.
+#   conformance/setup.sh build     compilers, libraries, and the Python clients that come with the YANG modules
+#   conformance/setup.sh test      and the network tools and the test runner
+set -eu
+
+level=${1:-test}
+root=$(cd "$(dirname "$0")/.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+tools=$target/tools
+venv=$target/venv
+stamp=$target/setup-$level.stamp
+own=$root/conformance/setup.sh
+requirements=$root/conformance/python-requirements.txt
+
+nextest_version=0.9.143
+
+build_packages="cmake gcc g++ make pkg-config libpcre2-dev ca-certificates python3 python3-venv"
+test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client curl procps"
+
+say() { echo "setup: $*" >&2; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif command -v sudo >/dev/null 2>&1; then sudo "$@"
+    else
+        say "must be root, or have sudo, to run: $*"
+        exit 1
+    fi
+}
+
+# Installs those of the named Debian packages that are missing.
+packages() {
+    missing=
+    for package in "$@"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+        [ "$state" = installed ] || missing="$missing $package"
+    done
+    [ -z "$missing" ] && return 0
+    command -v apt-get >/dev/null 2>&1 || { say "no apt-get here; install the equivalents of:$missing"; exit 1; }
+    say "installing$missing"
+    log=$target/setup-apt.log
+    if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $missing; } \
+        >"$log" 2>&1 </dev/null; then
+        tail -n 20 "$log" >&2
+        say "apt-get failed; the whole log is $log"
+        exit 1
+    fi
+}
+
+# Makes the Python environment with the clients that the tests drive.
+python_clients() {
+    # Debian's own interpreter has the venv package that is installed above; others bring theirs.
+    python=/usr/bin/python3
+    [ -x "$python" ] || python=python3
+    "$venv/bin/pip" --version >/dev/null 2>&1 || "$python" -m venv --clear "$venv"
+    say "installing the Python clients into $venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-input -r "$requirements" >&2
+}
+
+# Finds or builds the test runner.
+test_runner() {
+    if [ -x "$tools/bin/cargo-nextest" ]; then return 0; fi
+    if cargo nextest --version 2>/dev/null | grep -q '^cargo-nextest '; then return 0; fi
+    say "building cargo-nextest $nextest_version (once, some minutes)"
+    cargo install --quiet --locked --debug --root "$tools" cargo-nextest --version "$nextest_version" >&2
+}
+
+case $level in
+build | test) ;;
+*)
+    say "unknown level $level; build or test"
+    exit 1
+    ;;
+esac
+
+mkdir -p "$target"
+if [ -f "$stamp" ] && [ "$stamp" -nt "$own" ] && [ "$stamp" -nt "$requirements" ]; then exit 0; fi
+command -v cargo >/dev/null 2>&1 || { say "no cargo on the PATH; install a Rust toolchain (https://rustup.rs)"; exit 1; }
+packages $build_packages
+python_clients
+if [ "$level" = test ]; then
+    packages $test_packages
+    test_runner
+fi
+touch "$stamp"
