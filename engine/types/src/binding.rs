@@ -95,8 +95,9 @@ pub enum BindingEvent {
         /// Last values.
         counters: Counters,
     },
-    /// The forwarder has it from before its restart (CP-23).
-    Restored,
+    /// The forwarder has it from before its restart, or from before the C-PS attached (CP-23): the whole of it, so
+    /// that a C-PS that lost its state has destination, reverse tuple, path and epoch again.
+    Restored(Box<Binding>),
 }
 
 /// Why a forwarder refused a binding.

@@ -1,7 +1,9 @@
 //! The record of a decision (CP-13): which candidates there were, why each lost, what was taken.
 
+use crate::reason::{Ineligible, Loss, Win};
 use crate::{CsId, CsciId, FlowKey, Generation, Locator, Micros, NodeId, Path, PolicyVersion, TransactionId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::SystemTime;
 
 /// A decision.
@@ -9,12 +11,16 @@ use std::time::SystemTime;
 pub struct Decision {
     /// Of the request.
     pub transaction: TransactionId,
+    /// Who asked.
+    pub ingress: NodeId,
     /// The flow.
     pub key: FlowKey,
     /// The service that the request resolved to.
     pub service: CsId,
-    /// All candidates of the service, ordered by CSCI-ID.
+    /// The candidates of the service, ordered by CSCI-ID; the selected one is always among them.
     pub candidates: Vec<Candidate>,
+    /// Candidates that the record leaves out because it is full.
+    pub omitted: u32,
     /// What was taken; none is a selection failure.
     pub selected: Option<Selected>,
     /// The path, once it is known.
@@ -42,24 +48,45 @@ pub struct Candidate {
     pub verdict: Verdict,
 }
 
-/// What became of a candidate.
+/// What became of a candidate. Each reason displays the rule and the values that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Taken; why it won.
     Selected {
         /// The value that decided.
-        reason: String,
+        reason: Win,
     },
     /// Eligible, but another ranked before it.
     RankedLower {
         /// The value that decided.
-        reason: String,
+        reason: Loss,
     },
     /// Not eligible.
     Dropped {
         /// Which rule dropped it, with the values compared.
-        reason: String,
+        reason: Ineligible,
     },
+}
+
+impl Verdict {
+    /// The name of the verdict: `selected`, `ranked-lower` or `dropped`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Selected { .. } => "selected",
+            Verdict::RankedLower { .. } => "ranked-lower",
+            Verdict::Dropped { .. } => "dropped",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Selected { reason } => reason.fmt(f),
+            Verdict::RankedLower { reason } => reason.fmt(f),
+            Verdict::Dropped { reason } => reason.fmt(f),
+        }
+    }
 }
 
 /// What was taken.

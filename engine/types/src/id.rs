@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Why a text or number is no identity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -115,10 +116,10 @@ service_id! {
     CsciId
 }
 
-/// The name of a node in a role: the part after `cats:fwd:` of its certificate's URI.
+/// The name of a node in a role: the part after `cats:fwd:` of its certificate's URI. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct NodeId(String);
+pub struct NodeId(Arc<str>);
 
 impl NodeId {
     /// The name as text.
@@ -134,7 +135,7 @@ impl FromStr for NodeId {
         let valid = text.len() <= 64
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-        if valid { Ok(Self(text.to_owned())) } else { Err(IdError::Node(text.to_owned())) }
+        if valid { Ok(Self(text.into())) } else { Err(IdError::Node(text.to_owned())) }
     }
 }
 
@@ -148,7 +149,7 @@ impl TryFrom<String> for NodeId {
 
 impl From<NodeId> for String {
     fn from(id: NodeId) -> String {
-        id.0
+        id.0.as_ref().to_owned()
     }
 }
 

@@ -11,6 +11,7 @@ mod forwarder;
 mod id;
 mod metric;
 mod path;
+mod reason;
 mod request;
 
 pub use binding::{
@@ -27,4 +28,5 @@ pub use path::{
     Encaps, Encapsulation, NoPath, Path, PathConstraints, PathId, PathReply, PathRequest, RoutingDomain,
     Segments, SegmentsError,
 };
+pub use reason::{Criterion, Ineligible, Loss, Measure, Win};
 pub use request::{Constraints, RequestFailure, ServiceRequest};

@@ -28,6 +28,32 @@ pub struct Constraints {
     pub min_security_level: Option<Score>,
 }
 
+impl Constraints {
+    /// Both at once: of each constraint the stricter one.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            max_network_delay: lower(self.max_network_delay, other.max_network_delay),
+            max_total_delay: lower(self.max_total_delay, other.max_total_delay),
+            min_bandwidth: self.min_bandwidth.max(other.min_bandwidth),
+            max_jitter: lower(self.max_jitter, other.max_jitter),
+            max_loss_ppm: lower(self.max_loss_ppm, other.max_loss_ppm),
+            min_gas: self.min_gas.max(other.min_gas),
+            max_computing_time: lower(self.max_computing_time, other.max_computing_time),
+            max_price: lower(self.max_price, other.max_price),
+            min_reputation: self.min_reputation.max(other.min_reputation),
+            min_security_level: self.min_security_level.max(other.min_security_level),
+        }
+    }
+}
+
+fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// One service request (CP-6, CP-11): metadata and tuple, never payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRequest {
@@ -85,6 +111,9 @@ pub enum RequestFailure {
     /// An admission limit; the name is the limit's.
     #[error("the limit {0} is reached")]
     Limit(&'static str),
+    /// The instance of the flow failed: the client must open a new connection (CP-26).
+    #[error("the flow's instance failed; the client must reconnect")]
+    ReconnectRequired,
     /// The C-PS is not reachable.
     #[error("the C-PS is not reachable")]
     Unreachable,
