@@ -1,1 +1,34 @@
-//! NETCONF on the wire, both ends: framing, hello, rpc, rpc-error and the session state machine.
+//! NETCONF on the wire, both ends (RFC 6241, RFC 6242): framing, hello, requests, replies and errors, and the
+//! session state machines.
+//!
+//! This crate must not know datastores, users, schemas beyond names and namespaces, or any transport: bytes and
+//! times come in as arguments, and bytes and requests come out. The server's end is [`Session`]; the client's end is
+//! [`Client`]. Both follow one contract: `handle_*`, then drain `poll_output`, then sleep until `poll_timeout`.
+
+mod client;
+mod fragment;
+mod framing;
+mod grammar;
+mod hello;
+mod modules;
+/// Namespaces and capability URIs.
+pub mod names;
+mod path;
+mod reply;
+mod request;
+mod rpc;
+mod scan;
+mod session;
+
+pub use client::{Answer, AnswerError, Client, ClientError, ClientOutput, ClientSettings, RawReply};
+pub use fragment::XmlFragment;
+pub use framing::{Decoder, Event, Framing, FramingError, HEAD, encode};
+pub use grammar::{Refused, parse_rpc};
+pub use hello::{Hello, HelloError};
+pub use modules::{Modules, NoModules};
+pub use reply::{Reply, escape_text, write_reply};
+pub use rpc::{
+    Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source, TestOption,
+    operation_not_supported, unknown_namespace,
+};
+pub use session::{CloseReason, Limits, Output, Session, Settings};

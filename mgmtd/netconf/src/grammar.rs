@@ -1,0 +1,376 @@
+//! From the bytes of a message to an [`Rpc`], or to the error that RFC 6241 asks for.
+
+use crate::fragment::XmlFragment;
+use crate::names::{BASE, MONITORING};
+use crate::rpc::{
+    Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source, TestOption,
+    operation_not_supported,
+};
+use crate::scan;
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
+use roxmltree::{Document, Node};
+
+/// A refused message: what the reply repeats, as far as it could be read, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// For the reply.
+    pub attributes: Echo,
+    /// For the reply.
+    pub error: Error,
+}
+
+/// Parses a message of an open session.
+///
+/// # Errors
+/// Everything that the peer can do wrong, boxed since it is rare.
+pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>> {
+    let bare = |error| Box::new(Refused { attributes: Echo::default(), error });
+    let text = std::str::from_utf8(message).map_err(|error| {
+        bare(malformed(format!("the message is not UTF-8: invalid byte at offset {}", error.valid_up_to())))
+    })?;
+    let depth = scan::depth(text);
+    if depth > depth_limit {
+        let attributes = scan::first_tag(message).map(|tag| echo_of(&tag)).unwrap_or_default();
+        let message = format!("elements nest {depth} deep; at most {depth_limit} are accepted");
+        return Err(Box::new(Refused {
+            attributes,
+            error: Error::new(ErrorType::Rpc, ErrorTag::TooBig, message),
+        }));
+    }
+    let document = Document::parse(text)
+        .map_err(|error| bare(malformed(format!("the message is not well-formed XML: {error}"))))?;
+    let root = document.root_element();
+    let attributes = echo(root, text);
+    parse_root(root, text, attributes.clone()).map_err(|error| Box::new(Refused { attributes, error }))
+}
+
+/// What the reply to a message above the size limit repeats.
+pub(crate) fn echo_of_head(head: &[u8]) -> Echo {
+    scan::first_tag(head).map(|tag| echo_of(&tag)).unwrap_or_default()
+}
+
+fn echo_of(tag: &str) -> Echo {
+    Document::parse(tag).map(|document| echo(document.root_element(), tag)).unwrap_or_default()
+}
+
+/// RFC 6241 section 4.2: all attributes but namespace declarations, as they were written, with the declarations
+/// that their prefixes need.
+fn echo(root: Node<'_, '_>, source: &str) -> Echo {
+    let mut out = String::new();
+    let mut declared = Vec::new();
+    for attribute in root.attributes() {
+        let raw = source.get(attribute.range()).unwrap_or_default();
+        let name = raw.split('=').next().unwrap_or_default();
+        if let (Some((prefix, _)), Some(uri)) = (name.split_once(':'), attribute.namespace())
+            && prefix != "xml"
+            && !declared.contains(&prefix)
+        {
+            declared.push(prefix);
+            out.push_str(&format!(" xmlns:{prefix}=\"{}\"", quick_xml::escape::escape(uri)));
+        }
+        out.push(' ');
+        out.push_str(raw);
+    }
+    Echo(out)
+}
+
+fn parse_root(root: Node<'_, '_>, source: &str, attributes: Echo) -> Result<Rpc, Error> {
+    if !root.has_tag_name((BASE, "rpc")) {
+        let name = root.tag_name().name();
+        return Err(rpc_error(
+            ErrorTag::UnknownElement,
+            format!("<{name}> where <rpc> of '{BASE}' is expected"),
+        )
+        .with(ErrorInfo::BadElement(name.to_owned())));
+    }
+    let Some(message_id) = root.attribute("message-id") else {
+        return Err(rpc_error(ErrorTag::MissingAttribute, "<rpc> has no message-id".to_owned())
+            .with(ErrorInfo::BadAttribute("message-id".to_owned()))
+            .with(ErrorInfo::BadElement("rpc".to_owned())));
+    };
+    let mut operations = root.children().filter(Node::is_element);
+    let Some(operation) = operations.next() else {
+        return Err(rpc_error(ErrorTag::MissingElement, "<rpc> has no operation".to_owned())
+            .with(ErrorInfo::BadElement("rpc".to_owned())));
+    };
+    if let Some(second) = operations.next() {
+        let name = second.tag_name().name();
+        return Err(rpc_error(ErrorTag::BadElement, format!("<rpc> has a second operation, <{name}>"))
+            .with(ErrorInfo::BadElement(name.to_owned())));
+    }
+    let operation = parse_operation(operation, source)?;
+    Ok(Rpc { message_id: message_id.to_owned(), attributes, operation })
+}
+
+fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error> {
+    let name = node.tag_name().name();
+    match node.tag_name().namespace() {
+        Some(BASE) => parse_base(Parameters::of(node, source), name),
+        Some(MONITORING) if name == "get-schema" => get_schema(&Parameters::of(node, source)),
+        other => Ok(Operation::Other {
+            namespace: other.unwrap_or_default().to_owned(),
+            name: name.to_owned(),
+            xml: XmlFragment::cut(node, source),
+        }),
+    }
+}
+
+fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Error> {
+    let operation = match name {
+        "get" => {
+            given.only(&["filter"])?;
+            Operation::Get { filter: given.filter()? }
+        }
+        "get-config" => {
+            given.only(&["source", "filter"])?;
+            Operation::GetConfig { source: given.datastore("source")?, filter: given.filter()? }
+        }
+        "edit-config" => edit_config(&given)?,
+        "copy-config" => {
+            given.only(&["target", "source"])?;
+            Operation::CopyConfig { target: given.datastore("target")?, source: given.source()? }
+        }
+        "delete-config" => {
+            given.only(&["target"])?;
+            Operation::DeleteConfig { target: given.datastore("target")? }
+        }
+        "lock" => {
+            given.only(&["target"])?;
+            Operation::Lock { target: given.datastore("target")? }
+        }
+        "unlock" => {
+            given.only(&["target"])?;
+            Operation::Unlock { target: given.datastore("target")? }
+        }
+        "commit" => {
+            given.only(&[])?;
+            Operation::Commit
+        }
+        "discard-changes" => {
+            given.only(&[])?;
+            Operation::DiscardChanges
+        }
+        "validate" => {
+            given.only(&["source"])?;
+            Operation::Validate { source: given.source()? }
+        }
+        "close-session" => {
+            given.only(&[])?;
+            Operation::CloseSession
+        }
+        "kill-session" => kill_session(&given)?,
+        _ => return Err(operation_not_supported(name)),
+    };
+    Ok(operation)
+}
+
+fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only(&["target", "default-operation", "test-option", "error-option", "config"])?;
+    Ok(Operation::EditConfig {
+        target: given.datastore("target")?,
+        default_operation: given.choice(
+            "default-operation",
+            &[
+                ("merge", DefaultOperation::Merge),
+                ("replace", DefaultOperation::Replace),
+                ("none", DefaultOperation::None),
+            ],
+        )?,
+        test_option: given.choice(
+            "test-option",
+            &[
+                ("test-then-set", TestOption::TestThenSet),
+                ("set", TestOption::Set),
+                ("test-only", TestOption::TestOnly),
+            ],
+        )?,
+        error_option: given.choice(
+            "error-option",
+            &[
+                ("stop-on-error", ErrorOption::StopOnError),
+                ("continue-on-error", ErrorOption::ContinueOnError),
+                ("rollback-on-error", ErrorOption::RollbackOnError),
+            ],
+        )?,
+        config: given.fragment(given.required("config")?),
+    })
+}
+
+fn kill_session(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only(&["session-id"])?;
+    let text = text_of(given.required("session-id")?);
+    match text.parse() {
+        Ok(session_id) if session_id > 0 => Ok(Operation::KillSession { session_id }),
+        _ => Err(invalid_value("session-id", &text, "a number of 1 to 4294967295")),
+    }
+}
+
+fn get_schema(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only(&["identifier", "version", "format"])?;
+    let identifier = text_of(given.required("identifier")?);
+    let version = given.optional("version")?.map(text_of).filter(|version| !version.is_empty());
+    let format = match given.optional("format")? {
+        Some(node) => Some(identity(node)?),
+        None => None,
+    };
+    Ok(Operation::GetSchema { identifier, version, format })
+}
+
+/// The local name of an identityref whose identities are those of ietf-netconf-monitoring.
+fn identity(node: Node<'_, '_>) -> Result<String, Error> {
+    let text = text_of(node);
+    let (namespace, name) = match text.split_once(':') {
+        Some((prefix, name)) => (node.lookup_namespace_uri(Some(prefix)), name),
+        None => (Some(MONITORING), text.as_str()),
+    };
+    if namespace == Some(MONITORING) {
+        return Ok(name.to_owned());
+    }
+    Err(invalid_value("format", &text, "an identity of ietf-netconf-monitoring, such as yang"))
+}
+
+/// The parameters of one operation: its child elements.
+struct Parameters<'n, 'd, 's> {
+    operation: Node<'n, 'd>,
+    source: &'s str,
+}
+
+impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
+    fn of(operation: Node<'n, 'd>, source: &'s str) -> Self {
+        Self { operation, source }
+    }
+
+    fn elements(&self) -> impl Iterator<Item = Node<'n, 'd>> {
+        self.operation.children().filter(Node::is_element)
+    }
+
+    /// Refuses parameters that the operation does not have.
+    fn only(&self, names: &[&str]) -> Result<(), Error> {
+        for node in self.elements() {
+            let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace().unwrap_or_default());
+            let own = self.operation.tag_name().namespace().unwrap_or_default();
+            if namespace == own && names.contains(&name) {
+                continue;
+            }
+            let operation = self.operation.tag_name().name();
+            return Err(Error::protocol(
+                ErrorTag::UnknownElement,
+                format!("<{operation}> has no parameter <{name}> of namespace '{namespace}' here"),
+            )
+            .with(ErrorInfo::BadElement(name.to_owned())));
+        }
+        Ok(())
+    }
+
+    fn optional(&self, name: &'static str) -> Result<Option<Node<'n, 'd>>, Error> {
+        let mut found = self.elements().filter(|node| node.tag_name().name() == name);
+        let first = found.next();
+        if found.next().is_some() {
+            return Err(Error::protocol(ErrorTag::BadElement, format!("<{name}> is given twice"))
+                .with(ErrorInfo::BadElement(name.to_owned())));
+        }
+        Ok(first)
+    }
+
+    fn required(&self, name: &'static str) -> Result<Node<'n, 'd>, Error> {
+        self.optional(name)?.ok_or_else(|| {
+            let operation = self.operation.tag_name().name();
+            missing_element(name, format!("<{operation}> needs a <{name}>"))
+        })
+    }
+
+    fn fragment(&self, node: Node<'_, '_>) -> XmlFragment {
+        XmlFragment::cut(node, self.source)
+    }
+
+    fn filter(&self) -> Result<Option<XmlFragment>, Error> {
+        let Some(node) = self.optional("filter")? else { return Ok(None) };
+        let kind = node.attribute("type").or_else(|| node.attribute((BASE, "type")));
+        match kind {
+            None | Some("subtree") => Ok(Some(self.fragment(node))),
+            Some(other) => Err(Error::protocol(
+                ErrorTag::BadAttribute,
+                format!("filter type '{other}' is not supported: only 'subtree' is"),
+            )
+            .with(ErrorInfo::BadAttribute("type".to_owned()))
+            .with(ErrorInfo::BadElement("filter".to_owned()))),
+        }
+    }
+
+    /// The one element inside of `<source>` or `<target>`.
+    fn place(&self, name: &'static str) -> Result<Node<'n, 'd>, Error> {
+        let outer = self.required(name)?;
+        let mut inner = outer.children().filter(Node::is_element);
+        let first = inner.next().ok_or_else(|| {
+            missing_element(name, format!("<{name}> is empty: it needs a datastore, such as <candidate/>"))
+        })?;
+        if let Some(second) = inner.next() {
+            let second = second.tag_name().name();
+            return Err(Error::protocol(
+                ErrorTag::BadElement,
+                format!("<{name}> has a second element, <{second}>"),
+            )
+            .with(ErrorInfo::BadElement(second.to_owned())));
+        }
+        Ok(first)
+    }
+
+    fn datastore(&self, name: &'static str) -> Result<Datastore, Error> {
+        datastore(self.place(name)?, name)
+    }
+
+    fn source(&self) -> Result<Source, Error> {
+        let node = self.place("source")?;
+        if node.has_tag_name((BASE, "config")) {
+            return Ok(Source::Config(self.fragment(node)));
+        }
+        datastore(node, "source").map(Source::Datastore)
+    }
+
+    fn choice<T: Copy + Default>(&self, name: &'static str, values: &[(&str, T)]) -> Result<T, Error> {
+        let Some(node) = self.optional(name)? else { return Ok(T::default()) };
+        let text = text_of(node);
+        let found = values.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        found.ok_or_else(|| {
+            let words: Vec<_> = values.iter().map(|(word, _)| *word).collect();
+            invalid_value(name, &text, &format!("one of {}", words.join(", ")))
+        })
+    }
+}
+
+fn datastore(node: Node<'_, '_>, place: &str) -> Result<Datastore, Error> {
+    let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace());
+    match (namespace, name) {
+        (Some(BASE), "running") => Ok(Datastore::Running),
+        (Some(BASE), "candidate") => Ok(Datastore::Candidate),
+        (_, _) => Err(Error::protocol(
+            ErrorTag::UnknownElement,
+            format!("<{name}> in <{place}> is not supported: running and candidate are"),
+        )
+        .with(ErrorInfo::BadElement(name.to_owned()))),
+    }
+}
+
+fn text_of(node: Node<'_, '_>) -> String {
+    node.children().filter_map(|child| child.text()).collect::<String>().trim().to_owned()
+}
+
+fn malformed(message: String) -> Error {
+    rpc_error(ErrorTag::MalformedMessage, message)
+}
+
+fn rpc_error(tag: ErrorTag, message: String) -> Error {
+    Error::new(ErrorType::Rpc, tag, message)
+}
+
+fn missing_element(name: &str, message: String) -> Error {
+    Error::protocol(ErrorTag::MissingElement, message).with(ErrorInfo::BadElement(name.to_owned()))
+}
+
+fn invalid_value(name: &str, value: &str, expected: &str) -> Error {
+    Error::protocol(
+        ErrorTag::InvalidValue,
+        format!("'{value}' is not a valid {name}: {expected} is expected"),
+    )
+    .with(ErrorInfo::BadElement(name.to_owned()))
+}

@@ -1,0 +1,93 @@
+//! Operations as XML: what a client writes, and what [`crate::parse_rpc`] reads back.
+
+use crate::names::{BASE, MONITORING};
+use crate::reply::escape_text;
+use crate::rpc::{DefaultOperation, ErrorOption, Operation, Source, TestOption};
+
+impl Operation {
+    /// The operation element.
+    pub fn to_xml(&self) -> String {
+        match self {
+            Operation::Get { filter } => base("get", filter.as_ref().map_or("", |filter| filter.as_str())),
+            Operation::GetConfig { source, filter } => {
+                let filter = filter.as_ref().map_or("", |filter| filter.as_str());
+                base("get-config", &format!("<source><{}/></source>{filter}", source.name()))
+            }
+            Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
+                let options = format!(
+                    "{}{}{}",
+                    default_operation_xml(*default_operation),
+                    test_option_xml(*test_option),
+                    error_option_xml(*error_option)
+                );
+                base("edit-config", &format!("<target><{}/></target>{options}{config}", target.name()))
+            }
+            Operation::CopyConfig { target, source } => {
+                base("copy-config", &format!("<target><{}/></target>{}", target.name(), source_xml(source)))
+            }
+            Operation::DeleteConfig { target } => {
+                base("delete-config", &format!("<target><{}/></target>", target.name()))
+            }
+            Operation::Lock { target } => base("lock", &format!("<target><{}/></target>", target.name())),
+            Operation::Unlock { target } => base("unlock", &format!("<target><{}/></target>", target.name())),
+            Operation::Commit => base("commit", ""),
+            Operation::DiscardChanges => base("discard-changes", ""),
+            Operation::Validate { source } => base("validate", &source_xml(source)),
+            Operation::CloseSession => base("close-session", ""),
+            Operation::KillSession { session_id } => {
+                base("kill-session", &format!("<session-id>{session_id}</session-id>"))
+            }
+            Operation::GetSchema { identifier, version, format } => {
+                get_schema_xml(identifier, version.as_deref(), format.as_deref())
+            }
+            Operation::Other { xml, .. } => xml.as_str().to_owned(),
+        }
+    }
+}
+
+fn base(name: &str, content: &str) -> String {
+    format!("<{name} xmlns=\"{BASE}\">{content}</{name}>")
+}
+
+fn source_xml(source: &Source) -> String {
+    match source {
+        Source::Datastore(datastore) => format!("<source><{}/></source>", datastore.name()),
+        Source::Config(config) => format!("<source>{config}</source>"),
+    }
+}
+
+fn default_operation_xml(value: DefaultOperation) -> &'static str {
+    match value {
+        DefaultOperation::Merge => "",
+        DefaultOperation::Replace => "<default-operation>replace</default-operation>",
+        DefaultOperation::None => "<default-operation>none</default-operation>",
+    }
+}
+
+fn test_option_xml(value: TestOption) -> &'static str {
+    match value {
+        TestOption::TestThenSet => "",
+        TestOption::Set => "<test-option>set</test-option>",
+        TestOption::TestOnly => "<test-option>test-only</test-option>",
+    }
+}
+
+fn error_option_xml(value: ErrorOption) -> &'static str {
+    match value {
+        ErrorOption::StopOnError => "",
+        ErrorOption::ContinueOnError => "<error-option>continue-on-error</error-option>",
+        ErrorOption::RollbackOnError => "<error-option>rollback-on-error</error-option>",
+    }
+}
+
+fn get_schema_xml(identifier: &str, version: Option<&str>, format: Option<&str>) -> String {
+    let element = |name: &str, value: Option<&str>| {
+        value.map(|value| format!("<{name}>{}</{name}>", escape_text(value))).unwrap_or_default()
+    };
+    format!(
+        "<get-schema xmlns=\"{MONITORING}\">{}{}{}</get-schema>",
+        element("identifier", Some(identifier)),
+        element("version", version),
+        element("format", format)
+    )
+}

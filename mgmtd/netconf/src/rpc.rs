@@ -1,0 +1,191 @@
+//! What a client can ask: the operations as values that hold only what the grammar allows.
+
+use crate::fragment::XmlFragment;
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
+
+/// One `<rpc>`, parsed and well formed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rpc {
+    /// The `message-id`, with entities resolved.
+    pub message_id: String,
+    /// What the reply must repeat.
+    pub attributes: Echo,
+    /// What is asked.
+    pub operation: Operation,
+}
+
+/// The attributes of an `<rpc>` that its `<rpc-reply>` repeats unchanged (RFC 6241 section 4.2), as XML text:
+/// ` message-id="1" xmlns:ex="urn:x" ex:user="fred"`. Empty or beginning with a blank.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Echo(pub(crate) String);
+
+impl Echo {
+    /// The attributes as they stand in a start tag.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The operations of RFC 6241, RFC 6022's `get-schema`, and whatever else the schema defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// `<get>`: running and state.
+    Get {
+        /// A subtree filter whose root is the `<filter>` element; an empty one selects nothing, none everything.
+        filter: Option<XmlFragment>,
+    },
+    /// `<get-config>`.
+    GetConfig {
+        /// What is read.
+        source: Datastore,
+        /// A subtree filter whose root is the `<filter>` element.
+        filter: Option<XmlFragment>,
+    },
+    /// `<edit-config>`.
+    EditConfig {
+        /// What is changed.
+        target: Datastore,
+        /// `default-operation`, `merge` when absent.
+        default_operation: DefaultOperation,
+        /// `test-option`, `test-then-set` when absent.
+        test_option: TestOption,
+        /// `error-option`, `stop-on-error` when absent.
+        error_option: ErrorOption,
+        /// The `<config>` element.
+        config: XmlFragment,
+    },
+    /// `<copy-config>`.
+    CopyConfig {
+        /// What is replaced.
+        target: Datastore,
+        /// What it is replaced by.
+        source: Source,
+    },
+    /// `<delete-config>`.
+    DeleteConfig {
+        /// What is deleted.
+        target: Datastore,
+    },
+    /// `<lock>`.
+    Lock {
+        /// What is locked.
+        target: Datastore,
+    },
+    /// `<unlock>`.
+    Unlock {
+        /// What is unlocked.
+        target: Datastore,
+    },
+    /// `<commit>` without parameters.
+    Commit,
+    /// `<discard-changes>`.
+    DiscardChanges,
+    /// `<validate>`.
+    Validate {
+        /// What is validated.
+        source: Source,
+    },
+    /// `<close-session>`: release what the session holds, then answer [`crate::Reply::Ok`]; the session closes
+    /// itself after that reply.
+    CloseSession,
+    /// `<kill-session>`.
+    KillSession {
+        /// The session to end; never 0.
+        session_id: u32,
+    },
+    /// `<get-schema>`.
+    GetSchema {
+        /// Name of the module or submodule.
+        identifier: String,
+        /// Its revision, when one is asked for.
+        version: Option<String>,
+        /// Local name of the format identity, `yang` when absent.
+        format: Option<String>,
+    },
+    /// Any operation outside of the namespaces of RFC 6241 and RFC 6022: the daemon looks it up in its schema.
+    Other {
+        /// Namespace of the operation element; empty if it has none.
+        namespace: String,
+        /// Local name of the operation element.
+        name: String,
+        /// The operation element.
+        xml: XmlFragment,
+    },
+}
+
+/// The conventional datastores that are announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // each is the datastore of its own name
+pub enum Datastore {
+    Running,
+    Candidate,
+}
+
+impl Datastore {
+    /// The element name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Datastore::Running => "running",
+            Datastore::Candidate => "candidate",
+        }
+    }
+}
+
+/// What `copy-config` and `validate` read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A datastore.
+    Datastore(Datastore),
+    /// A complete configuration in the request: the `<config>` element.
+    Config(XmlFragment),
+}
+
+/// `default-operation` of RFC 6241 section 7.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the RFC
+pub enum DefaultOperation {
+    #[default]
+    Merge,
+    Replace,
+    None,
+}
+
+/// `test-option` of RFC 6241 section 8.6.4.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the RFC
+pub enum TestOption {
+    #[default]
+    TestThenSet,
+    Set,
+    TestOnly,
+}
+
+/// `error-option` of RFC 6241 section 7.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the RFC
+pub enum ErrorOption {
+    #[default]
+    StopOnError,
+    ContinueOnError,
+    RollbackOnError,
+}
+
+/// The error for an operation whose namespace no implemented module has.
+pub fn unknown_namespace(name: &str, namespace: &str) -> Error {
+    Error::protocol(
+        ErrorTag::UnknownNamespace,
+        format!("no implemented module has the namespace '{namespace}' of <{name}>; see the capabilities in <hello>"),
+    )
+    .with(ErrorInfo::BadElement(name.to_owned()))
+    .with(ErrorInfo::BadNamespace(namespace.to_owned()))
+}
+
+/// The error for an operation that its module does not define.
+pub fn operation_not_supported(name: &str) -> Error {
+    Error::new(
+        ErrorType::Protocol,
+        ErrorTag::OperationNotSupported,
+        format!("the operation <{name}> is not supported; see the capabilities in <hello>"),
+    )
+    .with(ErrorInfo::BadElement(name.to_owned()))
+}

@@ -1,0 +1,319 @@
+//! The server's end of a session.
+
+use crate::framing::{Decoder, Event, Framing, FramingError, encode};
+use crate::grammar::{echo_of_head, parse_rpc};
+use crate::hello::{Hello, HelloError};
+use crate::modules::Modules;
+use crate::names::{BASE_1_0, BASE_1_1};
+use crate::reply::{Reply, write_reply};
+use crate::rpc::{Echo, Operation, Rpc};
+use cats_yang_tree::error::{Error, ErrorTag, ErrorType};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use thiserror::Error as ThisError;
+
+/// What a session is given.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// 1 to 4294967295, not used by any other living session.
+    pub session_id: u32,
+    /// Capability URIs of the hello, after base:1.0 and base:1.1, which are always announced.
+    pub capabilities: Vec<String>,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// The bounds of a session; [`Limits::default`] is right for most.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Largest message in bytes; a larger one is dropped as it comes and answered with `too-big`. 64 MiB.
+    pub message: usize,
+    /// Deepest nesting of elements in a message, also answered with `too-big`. 256.
+    pub depth: usize,
+    /// How long the peer may take for its hello. 30 s.
+    pub hello: Duration,
+    /// How long a session without a request in progress may be silent; absent: for ever. Absent.
+    pub idle: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { message: 64 << 20, depth: 256, hello: Duration::from_secs(30), idle: None }
+    }
+}
+
+/// A hello may be this long at most; a longer one ends the session.
+const HELLO_LIMIT: usize = 1 << 20;
+
+/// Above so many unread bytes [`Session::wants_input`] is false.
+const READ_AHEAD: usize = 256 << 10;
+
+/// What a session has to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Bytes for the peer, to be written in order.
+    Send(Vec<u8>),
+    /// A request, to be answered by [`Session::reply`] before the next one comes.
+    Request(Rpc),
+    /// The end, after the bytes before it are written. Nothing follows.
+    Closed(CloseReason),
+}
+
+/// Why a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, ThisError)]
+pub enum CloseReason {
+    /// By `close-session`.
+    #[error("closed by close-session")]
+    CloseSession,
+    /// The transport ended.
+    #[error("dropped by the peer")]
+    Dropped,
+    /// By `kill-session` of another session, or by an operator.
+    #[error("killed by session {by}")]
+    Killed {
+        /// The killer; 0 if that is no NETCONF session.
+        by: u32,
+    },
+    /// No hello in time.
+    #[error("no hello in time")]
+    HelloTimeout,
+    /// Nothing received in time.
+    #[error("idle for too long")]
+    IdleTimeout,
+    /// The hello was wrong.
+    #[error("bad hello: {0}")]
+    BadHello(#[from] HelloError),
+    /// The framing was wrong.
+    #[error("bad framing: {0}")]
+    BadFraming(#[from] FramingError),
+    /// Our side ends.
+    #[error("the server shuts down")]
+    Shutdown,
+    /// The peer did not take what was written, or the connection failed.
+    #[error("the connection failed: {0}")]
+    Connection(String),
+}
+
+/// The server's end of a NETCONF session, without I/O. After each call drain [`Session::poll_output`].
+///
+/// Requests are handed out one at a time, so pipelined ones are answered in their order; what comes meanwhile waits
+/// unparsed, and [`Session::wants_input`] says when enough waits.
+#[derive(Debug)]
+pub struct Session {
+    settings: Settings,
+    decoder: Decoder,
+    sending: Framing,
+    stage: Stage,
+    /// Received and not yet decoded.
+    waiting: Vec<u8>,
+    /// The request in progress.
+    current: Option<Current>,
+    ended: bool,
+    last_heard: Instant,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Hello { deadline: Instant },
+    Open,
+    Closed,
+}
+
+#[derive(Debug)]
+struct Current {
+    attributes: Echo,
+    closes: bool,
+}
+
+impl Session {
+    /// A session that begins now; its first output is the hello.
+    pub fn new(settings: Settings, now: Instant) -> Self {
+        let mut session = Self {
+            decoder: Decoder::new(settings.limits.message.min(HELLO_LIMIT)),
+            sending: Framing::EndOfMessage,
+            stage: Stage::Hello { deadline: now + settings.limits.hello },
+            waiting: Vec::new(),
+            current: None,
+            ended: false,
+            last_heard: now,
+            outputs: VecDeque::new(),
+            settings,
+        };
+        let hello =
+            Hello { capabilities: session.capabilities(), session_id: Some(session.settings.session_id) };
+        session.send(vec![hello.to_xml()]);
+        session
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.settings.session_id
+    }
+
+    /// The next output.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Session::handle_timeout`] is to be called, and for what.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        match self.stage {
+            Stage::Hello { deadline } => Some((deadline, "hello")),
+            Stage::Open if self.current.is_none() => {
+                self.settings.limits.idle.map(|idle| (self.last_heard + idle, "idle"))
+            }
+            Stage::Open | Stage::Closed => None,
+        }
+    }
+
+    /// False while so much waits behind the request in progress that no more should be read.
+    pub fn wants_input(&self) -> bool {
+        self.stage != Stage::Closed && !self.ended && self.waiting.len() < READ_AHEAD
+    }
+
+    /// How many bytes wait behind the request in progress.
+    pub fn backlog(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes what the peer sent, in any segmentation.
+    pub fn handle_bytes(&mut self, bytes: &[u8], now: Instant) {
+        if self.stage == Stage::Closed || self.ended {
+            return;
+        }
+        self.last_heard = now;
+        self.waiting.extend_from_slice(bytes);
+        self.advance();
+    }
+
+    /// The peer will send no more. Complete requests that wait are still answered, then the session closes.
+    pub fn handle_eof(&mut self) {
+        self.ended = true;
+        self.advance();
+    }
+
+    /// Time has passed; what is due happens.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let Some((due, _)) = self.poll_timeout().filter(|(due, _)| *due <= now) else { return };
+        debug_assert!(due <= now);
+        let reason =
+            if self.stage == Stage::Open { CloseReason::IdleTimeout } else { CloseReason::HelloTimeout };
+        self.close(reason);
+    }
+
+    /// Answers the request in progress. Without one, nothing happens: the session was closed meanwhile.
+    pub fn reply(&mut self, reply: Reply, modules: &dyn Modules, now: Instant) {
+        let Some(current) = self.current.take() else { return };
+        self.last_heard = now;
+        let closes = current.closes && !matches!(reply, Reply::Errors(_));
+        self.send(write_reply(&current.attributes, reply, modules));
+        if closes {
+            self.close(CloseReason::CloseSession);
+        } else {
+            self.advance();
+        }
+    }
+
+    /// Ends the session from our side. The request in progress stays without answer.
+    pub fn close(&mut self, reason: CloseReason) {
+        if self.stage != Stage::Closed {
+            self.stage = Stage::Closed;
+            self.current = None;
+            self.waiting = Vec::new();
+            self.outputs.push_back(Output::Closed(reason));
+        }
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        let base = [BASE_1_0, BASE_1_1].map(str::to_owned);
+        base.into_iter().chain(self.settings.capabilities.iter().cloned()).collect()
+    }
+
+    /// Decodes until a request is in progress or nothing more is complete.
+    fn advance(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut used = 0;
+        while self.current.is_none() && self.stage != Stage::Closed {
+            let Some(rest) = waiting.get(used..).filter(|rest| !rest.is_empty()) else { break };
+            match self.decoder.feed(rest) {
+                Ok((step, event)) => {
+                    used += step;
+                    if let Some(event) = event {
+                        self.message(event);
+                    }
+                }
+                Err(error) => self.close(error.into()),
+            }
+        }
+        if self.stage == Stage::Closed {
+            return;
+        }
+        self.waiting = waiting;
+        self.waiting.drain(..used);
+        if self.waiting.is_empty() && self.waiting.capacity() > READ_AHEAD {
+            self.waiting = Vec::new();
+        }
+        if self.ended && self.current.is_none() && self.waiting.is_empty() {
+            self.close(CloseReason::Dropped);
+        }
+    }
+
+    fn message(&mut self, event: Event) {
+        match (self.stage, event) {
+            (Stage::Hello { .. }, Event::Message(message)) => match self.hello(&message) {
+                Ok(framing) => {
+                    self.decoder = Decoder::new(self.settings.limits.message);
+                    self.decoder.set_framing(framing);
+                    self.sending = framing;
+                    self.stage = Stage::Open;
+                }
+                Err(error) => self.close(error.into()),
+            },
+            (Stage::Hello { .. }, Event::TooBig { size, .. }) => {
+                let why = format!("{size} bytes, at most {HELLO_LIMIT} are accepted");
+                self.close(HelloError::Malformed(why).into());
+            }
+            (Stage::Open, Event::Message(message)) => self.request(&message),
+            (Stage::Open, Event::TooBig { head, size }) => {
+                let limit = self.settings.limits.message;
+                let message =
+                    format!("the message has {size} bytes, at most {limit} are accepted: send smaller edits");
+                self.refuse(&echo_of_head(&head), Error::new(ErrorType::Rpc, ErrorTag::TooBig, message));
+            }
+            (Stage::Closed, Event::Message(_) | Event::TooBig { .. }) => {}
+        }
+    }
+
+    fn hello(&self, message: &[u8]) -> Result<Framing, HelloError> {
+        let hello = Hello::parse(message)?;
+        if hello.session_id.is_some() {
+            return Err(HelloError::SessionIdFromClient);
+        }
+        hello.agree(&self.capabilities())
+    }
+
+    fn request(&mut self, message: &[u8]) {
+        match parse_rpc(message, self.settings.limits.depth) {
+            Ok(rpc) => {
+                let closes = rpc.operation == Operation::CloseSession;
+                self.current = Some(Current { attributes: rpc.attributes.clone(), closes });
+                self.outputs.push_back(Output::Request(rpc));
+            }
+            Err(refused) => self.refuse(&refused.attributes, refused.error),
+        }
+    }
+
+    /// Answers what never became a request.
+    fn refuse(&mut self, attributes: &Echo, mut error: Error) {
+        // RFC 6241 appendix A: malformed-message is not for a peer that has base:1.0 only.
+        if self.sending == Framing::EndOfMessage && error.tag == ErrorTag::MalformedMessage {
+            error.tag = ErrorTag::OperationFailed;
+        }
+        self.send(write_reply(attributes, error.into(), &crate::modules::NoModules));
+    }
+
+    fn send(&mut self, parts: Vec<String>) {
+        self.outputs.extend(encode(self.sending, parts).into_iter().map(Output::Send));
+    }
+}
