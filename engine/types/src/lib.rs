@@ -9,6 +9,7 @@ mod decision;
 mod flow;
 mod forwarder;
 mod id;
+mod instruction;
 mod metric;
 mod path;
 mod reason;
@@ -23,6 +24,7 @@ pub use forwarder::{Capabilities, Delivery, DeliveryState, EncapsulationKind, Fo
 pub use id::{
     CsId, CsciId, Epoch, Generation, IdError, NodeId, PolicyVersion, Revision, TenantId, TransactionId,
 };
+pub use instruction::Instruction;
 pub use metric::{Gas, Health, Micros, Price, Score};
 pub use path::{
     Encaps, Encapsulation, NoPath, Path, PathConstraints, PathId, PathReply, PathRequest, RoutingDomain,

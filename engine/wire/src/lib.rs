@@ -5,14 +5,18 @@
 //! what is on the wire. Unknown fields of a newer peer are ignored; a value that the engine's types cannot hold is
 //! an error that names its field.
 
+mod convert;
+
+pub use convert::{DecodeError, Problem};
+
 /// `Management`: cats-mgmtd is the client, cats-engined the server, over `RUN_DIR/engine.sock`.
-#[allow(missing_docs, unreachable_pub, clippy::large_enum_variant, clippy::doc_markdown)]
+#[allow(missing_docs, unreachable_pub, clippy::large_enum_variant, clippy::too_many_lines)]
 pub mod management {
     tonic::include_proto!("cats.management.v1");
 }
 
 /// `ControlPlane`: a forwarder is the client, its C-PS the server, over mutual TLS.
-#[allow(missing_docs, unreachable_pub, clippy::large_enum_variant, clippy::doc_markdown)]
+#[allow(missing_docs, unreachable_pub, clippy::large_enum_variant, clippy::too_many_lines)]
 pub mod control_plane {
     tonic::include_proto!("cats.controlplane.v1");
 }
