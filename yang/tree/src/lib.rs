@@ -3,6 +3,39 @@
 //!
 //! This crate must not know where a schema comes from (libyang is `yang/schema`'s alone), what NETCONF is
 //! beyond the words of its errors, or what any module means. It has no I/O, no clock and no randomness.
+//!
+//! - [`schema`] and its look-ups ([`schema::Schema::indexed`]); [`build`] makes small schemas by hand
+//! - [`tree`] holds data, [`value`] leaf values, [`path`] names places, [`map`] is the persistent map of lists
+//! - [`edit()`] applies [`Ops`] (from XML, from JSON or one by one) and gives a new tree
+//! - [`diff()`] gives the [`ChangeSet`] between two trees, which can be applied and encoded
+//! - [`view()`] is what a reader sees: defaults, subtree filters, XML and JSON
+//! - [`validate()`] checks what a single edit cannot
 
+pub mod build;
+pub mod diff;
+pub mod edit;
 pub mod error;
+mod index;
+pub mod json;
+pub mod map;
+pub mod ops;
+pub mod path;
+mod pattern;
 pub mod schema;
+pub mod tree;
+pub mod validate;
+pub mod value;
+pub mod view;
+pub mod xml;
+
+pub use diff::{Change, ChangeSet, Record, diff};
+pub use edit::edit;
+pub use ops::{DefaultOperation, Operation, Ops};
+pub use path::{InstancePath, Key, Step};
+pub use tree::{Branch, Data, Found, Tree};
+pub use validate::validate;
+pub use value::Value;
+pub use view::{Defaults, View, view};
+
+/// The parser of [`xml`], for callers that hand in elements of a larger message.
+pub use roxmltree;

@@ -5,7 +5,6 @@
 //! modules (RFC 7950 section 7.5.7), augmenting nodes after those of the augmented module.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Index of a [`Node`] in [`Schema::nodes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -30,9 +29,9 @@ pub struct Schema {
     pub identities: Vec<Identity>,
     /// Top-level data nodes, RPCs and notifications.
     pub roots: Vec<NodeId>,
-    /// `(parent, module, name)` of every node that can stand in data; choices and cases are seen through.
+    /// What [`Schema::indexed`] computes; empty after deserialisation until then.
     #[serde(skip)]
-    pub(crate) by_name: BTreeMap<(Option<NodeId>, ModuleId, String), NodeId>,
+    pub(crate) index: crate::index::Index,
 }
 
 /// One module and revision.
@@ -116,6 +115,10 @@ pub struct Flags {
     pub hidden: bool,
     /// `cats-types:alias`: another word for it in the CLI.
     pub alias: Option<String>,
+    /// `cats-types:compress`: its own name may be left out in the CLI.
+    pub compress: bool,
+    /// `cats-types:column`: its position in the table in which its list is shown.
+    pub column: Option<u32>,
 }
 
 /// The kinds of schema nodes.
@@ -123,7 +126,9 @@ pub struct Flags {
 #[allow(missing_docs)]
 pub enum NodeKind {
     /// `presence` says whether existence itself is data.
-    Container { presence: bool },
+    Container {
+        presence: bool,
+    },
     List {
         /// In `key` order; empty only for state lists.
         keys: Vec<NodeId>,
@@ -133,7 +138,12 @@ pub enum NodeKind {
         /// Each `unique` as its leafs.
         uniques: Vec<Vec<NodeId>>,
     },
-    Leaf { ty: TypeRef, mandatory: bool, default: Option<String>, units: Option<String> },
+    Leaf {
+        ty: TypeRef,
+        mandatory: bool,
+        default: Option<String>,
+        units: Option<String>,
+    },
     LeafList {
         ty: TypeRef,
         user_ordered: bool,
@@ -142,12 +152,21 @@ pub enum NodeKind {
         defaults: Vec<String>,
         units: Option<String>,
     },
-    Choice { mandatory: bool, default_case: Option<NodeId> },
+    Choice {
+        mandatory: bool,
+        default_case: Option<NodeId>,
+    },
     Case,
     Anydata,
     Anyxml,
-    Rpc { input: NodeId, output: NodeId },
-    Action { input: NodeId, output: NodeId },
+    Rpc {
+        input: NodeId,
+        output: NodeId,
+    },
+    Action {
+        input: NodeId,
+        output: NodeId,
+    },
     Input,
     Output,
     Notification,
@@ -192,18 +211,39 @@ pub struct TypeRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Type {
-    Binary { length: Vec<Span<u64>> },
+    Binary {
+        length: Vec<Span<u64>>,
+    },
     Bits(Vec<Named>),
     Boolean,
     /// Values are scaled by 10^digits, as are the spans.
-    Decimal64 { digits: u8, range: Vec<Span<i64>> },
+    Decimal64 {
+        digits: u8,
+        range: Vec<Span<i64>>,
+    },
     Empty,
     Enumeration(Vec<Named>),
-    Identityref { bases: Vec<IdentityId> },
-    InstanceIdentifier { require_instance: bool },
-    Integer { kind: Integer, range: Vec<Span<i128>> },
-    Leafref { path: Expression, target: Option<NodeId>, require_instance: bool, real: Box<TypeRef> },
-    String { length: Vec<Span<u64>>, patterns: Vec<Pattern>, canonical: Canonical },
+    Identityref {
+        bases: Vec<IdentityId>,
+    },
+    InstanceIdentifier {
+        require_instance: bool,
+    },
+    Integer {
+        kind: Integer,
+        range: Vec<Span<i128>>,
+    },
+    Leafref {
+        path: Expression,
+        target: Option<NodeId>,
+        require_instance: bool,
+        real: Box<TypeRef>,
+    },
+    String {
+        length: Vec<Span<u64>>,
+        patterns: Vec<Pattern>,
+        canonical: Canonical,
+    },
     Union(Vec<TypeRef>),
 }
 

@@ -1,0 +1,128 @@
+//! What changed from one tree to another, at the cost of what they do not share.
+
+use crate::error::Error;
+use crate::path::InstancePath;
+use crate::schema::Schema;
+use crate::tree::{Branch, Tree};
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The changes from one tree to another, in an order in which they can be applied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeSet {
+    /// The changes; deletions of entries stand before creations in the same list.
+    pub changes: Vec<Change>,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What changed. A non-presence container never does, only what is in it.
+    pub path: InstancePath,
+    /// How.
+    pub kind: ChangeKind,
+    /// For entries of user-ordered lists that are created or moved: where.
+    pub position: Option<Position>,
+}
+
+/// How a node changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ChangeKind {
+    Create {
+        new: Payload,
+    },
+    Delete {
+        old: Payload,
+    },
+    Replace {
+        old: Payload,
+        new: Payload,
+    },
+    /// An entry of a user-ordered list went elsewhere; its content is in other changes.
+    Move,
+}
+
+/// What a changed node holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    /// A leaf or an entry of a leaf-list.
+    Value(Value),
+    /// A presence container or a list entry with all that is in it.
+    Branch(Arc<Branch>),
+    /// `anydata` or `anyxml`.
+    Any(Arc<str>),
+}
+
+/// Where an entry stands among its siblings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Position {
+    First,
+    After(crate::path::Key),
+}
+
+/// A change in words: what the journal and the engine get.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Record {
+    /// The instance path in the RFC 7951 form.
+    pub path: String,
+    /// `create`, `delete`, `replace` or `move`.
+    pub operation: RecordOperation,
+    /// The new value in the RFC 7951 form: a leaf's value, an object for containers and entries.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub value: Option<serde_json::Value>,
+    /// For user-ordered lists: absent, an empty string for the first place, or the path of the entry before.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub after: Option<String>,
+}
+
+/// The operation of a [`Record`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum RecordOperation {
+    Create,
+    Delete,
+    Replace,
+    Move,
+}
+
+/// The changes that make `new` out of `old`; shared nodes are not visited.
+pub fn diff(old: &Tree, new: &Tree) -> ChangeSet {
+    let _ = (old, new);
+    todo!()
+}
+
+impl ChangeSet {
+    /// No change?
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Makes the changes to `tree`, which need not be the one they were computed from.
+    ///
+    /// # Errors
+    /// `data-missing` or `data-exists` when a change does not fit the tree.
+    pub fn apply(&self, tree: &Tree, schema: &Schema) -> Result<Tree, Error> {
+        let _ = (tree, schema);
+        todo!()
+    }
+
+    /// The changes in words.
+    pub fn records(&self, schema: &Schema) -> Vec<Record> {
+        let _ = schema;
+        todo!()
+    }
+
+    /// Changes from words. Old values are not in the words: they are taken from `base`.
+    ///
+    /// # Errors
+    /// The first record whose path or value the schema does not know.
+    pub fn from_records(schema: &Schema, base: &Tree, records: &[Record]) -> Result<Self, Error> {
+        let _ = (schema, base, records);
+        todo!()
+    }
+}

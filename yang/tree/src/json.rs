@@ -1,0 +1,1 @@
+//! RFC 7951 JSON out; JSON in is [`crate::Ops::from_json`].

@@ -1,0 +1,392 @@
+//! Instance paths: schema nodes with the keys that pick an instance, and their texts (RFC 7951 section 6.11,
+//! RFC 7950 section 9.13).
+
+use crate::error::{Error, ErrorTag, Path};
+use crate::schema::{ModuleId, NodeId, NodeKind, Schema};
+use crate::value::{Names, Token, Value};
+use std::sync::Arc;
+
+/// What tells an entry of a list or leaf-list from its siblings: the key values in `key` order, the value of
+/// a leaf-list of configuration, and for keyless lists and leaf-lists of state, which may have duplicates, the
+/// position from 0 as [`Value::Uint64`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// One value.
+    One(Value),
+    /// Two or more.
+    Many(Arc<[Value]>),
+}
+
+impl Key {
+    /// A key of these values.
+    pub fn new(mut values: Vec<Value>) -> Self {
+        match (values.pop(), values.is_empty()) {
+            (Some(value), true) => Key::One(value),
+            (Some(value), false) => {
+                values.push(value);
+                Key::Many(Arc::from(values))
+            }
+            (None, _) => Key::Many(Arc::from([])),
+        }
+    }
+
+    /// A key of one string, as most are.
+    pub fn string(text: &str) -> Self {
+        Key::One(Value::String(Arc::from(text)))
+    }
+
+    /// Its values in `key` order.
+    pub fn values(&self) -> &[Value] {
+        match self {
+            Key::One(value) => std::slice::from_ref(value),
+            Key::Many(values) => values,
+        }
+    }
+
+    /// The position of an entry that has no key, see [`Key`].
+    pub(crate) fn position(&self) -> Option<u64> {
+        match self {
+            Key::One(Value::Uint64(position)) => Some(*position),
+            _ => None,
+        }
+    }
+}
+
+/// One level of an [`InstancePath`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The data node.
+    pub node: NodeId,
+    /// For a list or leaf-list: which entry; none names all of them (only as the last step).
+    pub key: Option<Key>,
+}
+
+/// A place in a data tree.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct InstancePath {
+    /// From the top; empty for the root.
+    pub steps: Vec<Step>,
+}
+
+/// Is an entry of `node` named by its position?
+pub(crate) fn is_positional(schema: &Schema, node: NodeId) -> bool {
+    match &schema.node(node).kind {
+        NodeKind::List { keys, .. } => keys.is_empty(),
+        NodeKind::LeafList { .. } => !schema.node(node).config,
+        _ => false,
+    }
+}
+
+impl InstancePath {
+    /// The last step's node; none for the root.
+    pub fn node(&self) -> Option<NodeId> {
+        self.steps.last().map(|step| step.node)
+    }
+
+    /// Is `self` at or above `other`?
+    pub fn contains(&self, other: &InstancePath) -> bool {
+        other.steps.starts_with(&self.steps)
+    }
+
+    /// Reads the RFC 7951 form; `/` is the root. A last list step without predicates names the whole list.
+    ///
+    /// # Errors
+    /// `invalid-value` naming the step that the schema or the grammar does not know.
+    pub fn parse(schema: &Schema, text: &str) -> Result<Self, Error> {
+        let resolve = |prefix: Option<&str>| schema.module_by_name(prefix?);
+        Self::parse_with(schema, Names { resolve: &resolve, inherit: true }, text)
+    }
+
+    /// Reads an instance-identifier whose names are resolved by `names` (XML: by the prefixes in force).
+    ///
+    /// # Errors
+    /// `invalid-value` naming the step that the schema or the grammar does not know.
+    pub fn parse_with(schema: &Schema, names: Names<'_>, text: &str) -> Result<Self, Error> {
+        let mut parser = Parser { schema, names, text, at: 0 };
+        parser.path().map_err(|what| {
+            let at = parser.at;
+            Error::application(ErrorTag::InvalidValue, format!("'{text}' at character {at}: {what}"))
+        })
+    }
+
+    /// The RFC 7951 form.
+    pub fn render(&self, schema: &Schema) -> Path {
+        let mut out = String::new();
+        let mut module = None;
+        for step in &self.steps {
+            push_step(&mut out, schema, step, &mut |out, id: ModuleId| {
+                if module != Some(id) {
+                    out.push_str(&schema.module(id).name);
+                    out.push(':');
+                    module = Some(id);
+                }
+            });
+        }
+        if out.is_empty() {
+            out.push('/');
+        }
+        Path(out)
+    }
+
+    /// The XML form, every name with the prefix that [`Schema::prefix`] gives its module, and the modules whose
+    /// prefixes must be declared, in order of appearance.
+    pub fn render_xml(&self, schema: &Schema) -> (String, Vec<ModuleId>) {
+        let mut out = String::new();
+        let mut modules: Vec<ModuleId> = Vec::new();
+        for step in &self.steps {
+            let values = step.key.iter().flat_map(Key::values);
+            let identities = values.filter_map(|value| match value {
+                Value::Identity(name) => schema.module_by_name(name.split_once(':')?.0),
+                _ => None,
+            });
+            for module in [schema.node(step.node).module].into_iter().chain(identities) {
+                if !modules.contains(&module) {
+                    modules.push(module);
+                }
+            }
+            let step = Step { node: step.node, key: step.key.as_ref().map(|key| xml_key(schema, key)) };
+            push_step(&mut out, schema, &step, &mut |out, id: ModuleId| {
+                out.push_str(schema.prefix(id));
+                out.push(':');
+            });
+        }
+        (out, modules)
+    }
+}
+
+/// The text of an identity with a prefix instead of the module's name.
+pub(crate) fn xml_identity(schema: &Schema, name: &str) -> Option<(ModuleId, String)> {
+    let (module, name) = name.split_once(':')?;
+    let module = schema.module_by_name(module)?;
+    Some((module, format!("{}:{name}", schema.prefix(module))))
+}
+
+fn xml_key(schema: &Schema, key: &Key) -> Key {
+    let value = |value: &Value| match value {
+        Value::Identity(name) => match xml_identity(schema, name) {
+            Some((_, text)) => Value::Identity(Arc::from(text)),
+            None => value.clone(),
+        },
+        _ => value.clone(),
+    };
+    Key::new(key.values().iter().map(value).collect())
+}
+
+fn push_step(out: &mut String, schema: &Schema, step: &Step, qualify: &mut dyn FnMut(&mut String, ModuleId)) {
+    let node = schema.node(step.node);
+    out.push('/');
+    qualify(out, node.module);
+    out.push_str(&node.name);
+    let Some(key) = &step.key else { return };
+    if let Some(position) = key.position().filter(|_| is_positional(schema, step.node)) {
+        out.push_str(&format!("[{}]", position + 1));
+        return;
+    }
+    match &node.kind {
+        NodeKind::LeafList { .. } => {
+            for value in key.values() {
+                out.push_str("[.=");
+                push_literal(out, &value.to_string());
+                out.push(']');
+            }
+        }
+        _ => {
+            for (id, value) in schema.list_keys(step.node).iter().zip(key.values()) {
+                let key = schema.node(*id);
+                out.push('[');
+                qualify(out, key.module);
+                out.push_str(&key.name);
+                out.push('=');
+                push_literal(out, &value.to_string());
+                out.push(']');
+            }
+        }
+    }
+}
+
+/// An XPath literal; a text with both quotes, which has none, as `concat()`.
+fn push_literal(out: &mut String, text: &str) {
+    if !text.contains('\'') {
+        out.push_str(&format!("'{text}'"));
+    } else if !text.contains('"') {
+        out.push_str(&format!("\"{text}\""));
+    } else {
+        let parts: Vec<String> = text.split('\'').map(|part| format!("'{part}'")).collect();
+        out.push_str(&format!("concat({})", parts.join(",\"'\",")));
+    }
+}
+
+struct Parser<'a> {
+    schema: &'a Schema,
+    names: Names<'a>,
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn rest(&self) -> &str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, token: &str) -> Result<(), String> {
+        self.blanks();
+        if self.eat(token) { Ok(()) } else { Err(format!("expected '{token}'")) }
+    }
+
+    fn blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t', '\n', '\r']).len();
+    }
+
+    fn path(&mut self) -> Result<InstancePath, String> {
+        let mut path = InstancePath::default();
+        if self.text == "/" {
+            return Ok(path);
+        }
+        let mut module = None;
+        while self.at < self.text.len() {
+            if let Some(step) = path.steps.last() {
+                let many = matches!(
+                    self.schema.node(step.node).kind,
+                    NodeKind::List { .. } | NodeKind::LeafList { .. }
+                );
+                if many && step.key.is_none() {
+                    return Err("a list entry needs its keys here".to_owned());
+                }
+            }
+            if !self.eat("/") {
+                return Err("expected '/'".to_owned());
+            }
+            let (of, name) = self.name(module)?;
+            module = Some(of);
+            let Some(node) = self.schema.child(path.node(), of, &name) else {
+                return Err(format!("the schema has no '{}:{name}' here", self.schema.module(of).name));
+            };
+            if !crate::index::is_data(&self.schema.node(node).kind) {
+                return Err(format!("'{name}' is no data node"));
+            }
+            let key = self.predicates(node)?;
+            path.steps.push(Step { node, key });
+        }
+        if path.steps.is_empty() { Err("expected '/'".to_owned()) } else { Ok(path) }
+    }
+
+    /// A name and its module; `inherited` is that of the step before.
+    fn name(&mut self, inherited: Option<ModuleId>) -> Result<(ModuleId, String), String> {
+        let end = self.rest().find(['/', '[', '=', ']', ' ', '\t', '\n', '\r']).unwrap_or(self.rest().len());
+        let word = self.rest().get(..end).unwrap_or_default().to_owned();
+        let (prefix, name) = match word.split_once(':') {
+            Some((prefix, name)) => (Some(prefix), name),
+            None => (None, word.as_str()),
+        };
+        let module = match prefix {
+            None if self.names.inherit => inherited.or_else(|| (self.names.resolve)(None)),
+            _ => (self.names.resolve)(prefix),
+        };
+        if name.is_empty() {
+            return Err("expected a name".to_owned());
+        }
+        let Some(module) = module else {
+            return Err(format!("'{word}' needs the name of a module that is known here"));
+        };
+        let name = name.to_owned();
+        self.at += end;
+        Ok((module, name))
+    }
+
+    fn predicates(&mut self, node: NodeId) -> Result<Option<Key>, String> {
+        let keys = self.schema.list_keys(node).to_vec();
+        let mut found: Vec<Option<Value>> = vec![None; keys.len()];
+        let mut whole = None;
+        let mut any = false;
+        while self.eat("[") {
+            any = true;
+            self.blanks();
+            let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+            if digits > 0 {
+                let position: u64 =
+                    self.rest()[..digits].parse().map_err(|_| "a position too large".to_owned())?;
+                let position = position.checked_sub(1).ok_or("positions start at 1")?;
+                self.at += digits;
+                if !is_positional(self.schema, node) {
+                    return Err("this entry is named by its keys, not by a position".to_owned());
+                }
+                whole = Some(Value::Uint64(position));
+            } else if self.eat(".") {
+                whole = Some(self.key_value(node)?);
+            } else {
+                let (module, name) = self.name(Some(self.schema.node(node).module))?;
+                let key = self.schema.child(Some(node), module, &name);
+                let Some(at) = keys.iter().position(|id| Some(*id) == key) else {
+                    return Err(format!("'{name}' is no key of this list"));
+                };
+                let value = self.key_value(keys[at])?;
+                if found[at].replace(value).is_some() {
+                    return Err(format!("key '{name}' stands twice"));
+                }
+            }
+            self.expect("]")?;
+        }
+        if let Some(value) = whole {
+            return Ok(Some(Key::One(value)));
+        }
+        if !any || keys.is_empty() {
+            return if any { Err("this node has no keys".to_owned()) } else { Ok(None) };
+        }
+        match found.into_iter().collect::<Option<Vec<Value>>>() {
+            Some(values) => Ok(Some(Key::new(values))),
+            None => {
+                let names: Vec<&str> = keys.iter().map(|id| self.schema.node(*id).name.as_str()).collect();
+                Err(format!("all keys must be given: {}", names.join(", ")))
+            }
+        }
+    }
+
+    fn key_value(&mut self, leaf: NodeId) -> Result<Value, String> {
+        self.expect("=")?;
+        self.blanks();
+        let text = self.literal()?;
+        let Some(ty) = self.schema.leaf_type(leaf) else {
+            return Err("only a leaf-list has entries by value".to_owned());
+        };
+        let (outer, own) = (self.names, self.schema.node(leaf).module);
+        let resolve = |prefix: Option<&str>| match prefix {
+            None if outer.inherit => Some(own),
+            _ => (outer.resolve)(prefix),
+        };
+        let names = Names { resolve: &resolve, inherit: outer.inherit };
+        Value::parse(self.schema, ty, names, Token::Text, &text).map_err(|error| error.message)
+    }
+
+    fn literal(&mut self) -> Result<String, String> {
+        if !self.eat("concat(") {
+            return self.quoted();
+        }
+        let mut text = self.quoted()?;
+        while self.eat(",") {
+            text.push_str(&self.quoted()?);
+        }
+        self.expect(")")?;
+        Ok(text)
+    }
+
+    fn quoted(&mut self) -> Result<String, String> {
+        let Some(quote) = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+            return Err("expected a quoted value".to_owned());
+        };
+        let body = self.rest().get(1..).unwrap_or_default();
+        let Some(end) = body.find(quote) else {
+            return Err("the quote is not closed".to_owned());
+        };
+        let text = body.get(..end).unwrap_or_default().to_owned();
+        self.at += end + 2;
+        Ok(text)
+    }
+}

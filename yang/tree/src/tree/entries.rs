@@ -1,0 +1,244 @@
+//! The entries of a list or leaf-list, ordered by their keys or by the user.
+
+use crate::map::{self, Map};
+use crate::path::Key;
+
+/// Distance between the ranks of entries that are appended, so that inserts between them find room.
+const GAP: u64 = 1 << 20;
+
+/// The entries of a list or leaf-list. Never empty inside a tree.
+#[derive(Debug, Clone)]
+pub enum Entries<V> {
+    /// In the order of keys.
+    Keyed(Map<Key, V>),
+    /// In the order the user gave.
+    #[allow(missing_docs)]
+    Ranked { by_key: Map<Key, Ranked<V>>, order: Map<u64, Key> },
+}
+
+/// An entry and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranked<V> {
+    rank: u64,
+    value: V,
+}
+
+/// Where an entry of a user-ordered list or leaf-list goes (`yang:insert`, RFC 7950 sections 7.7.9 and 7.8.6).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Place {
+    First,
+    Last,
+    Before(Key),
+    After(Key),
+}
+
+impl<V: Clone> Entries<V> {
+    /// No entries yet.
+    pub(crate) fn new(user_ordered: bool) -> Self {
+        if user_ordered {
+            Entries::Ranked { by_key: Map::new(), order: Map::new() }
+        } else {
+            Entries::Keyed(Map::new())
+        }
+    }
+
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        match self {
+            Entries::Keyed(map) => map.len(),
+            Entries::Ranked { by_key, .. } => by_key.len(),
+        }
+    }
+
+    /// No entries?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ordered by the user?
+    pub fn is_user_ordered(&self) -> bool {
+        matches!(self, Entries::Ranked { .. })
+    }
+
+    /// The entry of that key.
+    pub fn get(&self, key: &Key) -> Option<&V> {
+        match self {
+            Entries::Keyed(map) => map.get(key),
+            Entries::Ranked { by_key, .. } => by_key.get(key).map(|entry| &entry.value),
+        }
+    }
+
+    /// The entries in their order.
+    pub fn iter(&self) -> Iter<'_, V> {
+        match self {
+            Entries::Keyed(map) => Iter::Keyed(map.iter()),
+            Entries::Ranked { by_key, order } => Iter::Ranked { by_key, order: order.iter() },
+        }
+    }
+
+    /// The entry at `position` from 0.
+    pub fn nth(&self, position: usize) -> Option<(&Key, &V)> {
+        match self {
+            Entries::Keyed(map) => map.nth(position),
+            Entries::Ranked { by_key, order } => {
+                let (_, key) = order.nth(position)?;
+                by_key.get(key).map(|entry| (key, &entry.value))
+            }
+        }
+    }
+
+    /// The position of `key` from 0.
+    pub fn position(&self, key: &Key) -> Option<usize> {
+        match self {
+            Entries::Keyed(map) => map.contains_key(key).then(|| map.rank(key)),
+            Entries::Ranked { by_key, order } => Some(order.rank(&by_key.get(key)?.rank)),
+        }
+    }
+
+    /// The key before `key` in order; none for the first.
+    pub(crate) fn before(&self, key: &Key) -> Option<&Key> {
+        let position = self.position(key)?.checked_sub(1)?;
+        self.nth(position).map(|(key, _)| key)
+    }
+
+    /// Sets the value of `key`; a new entry goes last.
+    pub(crate) fn set(&mut self, key: Key, value: V) {
+        match self {
+            Entries::Keyed(map) => drop(map.insert(key, value)),
+            Entries::Ranked { by_key, order } => {
+                let rank = match by_key.get(&key) {
+                    Some(entry) => entry.rank,
+                    None => order.last().map_or(GAP, |(last, _)| last.saturating_add(GAP)),
+                };
+                order.insert(rank, key.clone());
+                by_key.insert(key, Ranked { rank, value });
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<V> {
+        match self {
+            Entries::Keyed(map) => map.remove(key),
+            Entries::Ranked { by_key, order } => {
+                let entry = by_key.remove(key)?;
+                order.remove(&entry.rank);
+                Some(entry.value)
+            }
+        }
+    }
+
+    /// Moves the entry `key` to `place`. False when the anchor is not there or is the entry itself. Nothing
+    /// happens in a list that the system orders.
+    pub(crate) fn place(&mut self, key: &Key, place: &Place) -> bool {
+        let Entries::Ranked { by_key, order } = self else { return true };
+        let Some(entry) = by_key.get(key).cloned() else { return false };
+        let anchor = match place {
+            Place::Before(anchor) | Place::After(anchor) if anchor == key => return false,
+            Place::Before(anchor) | Place::After(anchor) => match by_key.get(anchor) {
+                Some(anchor) => Some(anchor.rank),
+                None => return false,
+            },
+            Place::First | Place::Last => None,
+        };
+        order.remove(&entry.rank);
+        let mut rank = free_rank(order, place, anchor);
+        if rank.is_none() {
+            respace(by_key, order);
+            let anchor = match place {
+                Place::Before(anchor) | Place::After(anchor) => by_key.get(anchor).map(|entry| entry.rank),
+                Place::First | Place::Last => None,
+            };
+            rank = free_rank(order, place, anchor);
+        }
+        let Some(rank) = rank else { return false };
+        order.insert(rank, key.clone());
+        by_key.insert(key.clone(), Ranked { rank, value: entry.value });
+        true
+    }
+}
+
+/// A rank that nobody has at `place`; none when two neighbours stand too close.
+fn free_rank(order: &Map<u64, Key>, place: &Place, anchor: Option<u64>) -> Option<u64> {
+    let neighbour = |position: Option<usize>| position.and_then(|at| order.nth(at)).map(|(rank, _)| *rank);
+    let (low, high) = match (place, anchor) {
+        (Place::Before(_), Some(anchor)) => (neighbour(order.rank(&anchor).checked_sub(1)), Some(anchor)),
+        (Place::After(_), Some(anchor)) => (Some(anchor), neighbour(order.rank(&anchor).checked_add(1))),
+        (Place::First, _) => (None, neighbour(Some(0))),
+        (Place::Last | Place::Before(_) | Place::After(_), _) => (order.last().map(|(rank, _)| *rank), None),
+    };
+    let rank = match (low, high) {
+        (None, None) => return Some(u64::MAX / 2),
+        (Some(low), None) => return low.checked_add(GAP),
+        (None, Some(high)) if high > 2 * GAP => high - GAP,
+        (low, Some(high)) => {
+            let low = low.unwrap_or(0);
+            low + (high - low) / 2
+        }
+    };
+    (Some(rank) != low && Some(rank) != high).then_some(rank)
+}
+
+/// Gives every entry a new rank with room between, in the order they have.
+fn respace<V: Clone>(by_key: &mut Map<Key, Ranked<V>>, order: &mut Map<u64, Key>) {
+    let keys: Vec<Key> = order.values().cloned().collect();
+    let mut spaced = Map::new();
+    let mut rank = u64::MAX / 2;
+    for key in keys {
+        if let Some(entry) = by_key.get_mut(&key) {
+            entry.rank = rank;
+        }
+        spaced.insert(rank, key);
+        rank = rank.saturating_add(GAP);
+    }
+    *order = spaced;
+}
+
+impl<V: PartialEq> PartialEq for Entries<V> {
+    /// Ranks are not data: only the order that they make is.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Entries::Keyed(a), Entries::Keyed(b)) => a == b,
+            (
+                Entries::Ranked { by_key, order },
+                Entries::Ranked { by_key: other_by_key, order: other_order },
+            ) => {
+                by_key.ptr_eq(other_by_key) && order.ptr_eq(other_order)
+                    || order.len() == other_order.len()
+                        && order.values().eq(other_order.values())
+                        && by_key
+                            .iter()
+                            .map(|(_, entry)| &entry.value)
+                            .eq(other_by_key.iter().map(|(_, entry)| &entry.value))
+            }
+            (Entries::Keyed(_), Entries::Ranked { .. }) | (Entries::Ranked { .. }, Entries::Keyed(_)) => {
+                false
+            }
+        }
+    }
+}
+
+impl<V: Eq> Eq for Entries<V> {}
+
+/// Entries in their order.
+pub enum Iter<'a, V> {
+    /// In the order of keys.
+    Keyed(map::Iter<'a, Key, V>),
+    /// In the order the user gave.
+    #[allow(missing_docs)]
+    Ranked { by_key: &'a Map<Key, Ranked<V>>, order: map::Iter<'a, u64, Key> },
+}
+
+impl<'a, V> Iterator for Iter<'a, V> {
+    type Item = (&'a Key, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Iter::Keyed(iter) => iter.next(),
+            Iter::Ranked { by_key, order } => {
+                let (_, key) = order.next()?;
+                by_key.get(key).map(|entry| (key, &entry.value))
+            }
+        }
+    }
+}
