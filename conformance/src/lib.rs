@@ -1,1 +1,21 @@
-//! End-to-end tests and the lab of network namespaces that they and the demo run in.
+//! End-to-end tests, and the lab of network namespaces that they and the demo run in: hosts, links, daemons,
+//! captures. It starts the built programs and talks to them as a user would, over NETCONF, SSH and the wire; it
+//! must not know a type or function of theirs, and nobody imports it.
+//!
+//! Everything a lab makes carries the process id of its maker in its name, is undone when the [`lab::Lab`] is
+//! dropped, and is swept by the next lab if its maker died.
+
+pub mod capture;
+pub mod command;
+pub mod configuration;
+pub mod error;
+pub mod lab;
+pub mod layout;
+pub mod namespace;
+pub mod netconf;
+pub mod node;
+pub mod pki;
+pub mod service;
+pub mod wait;
+
+pub use error::{LabError, Result};

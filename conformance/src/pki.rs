@@ -1,0 +1,70 @@
+//! The lab's certificates: an authority and, for each node, a certificate with its identity as a SAN URI. They are
+//! made anew for each lab and never committed.
+
+use crate::{LabError, Result};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The files of one node.
+#[derive(Debug, Clone)]
+pub struct NodeFiles {
+    /// The authority's certificate, PEM.
+    pub authority: PathBuf,
+    /// The node's certificate, PEM.
+    pub certificate: PathBuf,
+    /// Its private key, PKCS #8 PEM, readable by its owner alone.
+    pub private_key: PathBuf,
+}
+
+/// A certificate authority that lives in a folder.
+pub struct Authority {
+    folder: PathBuf,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// Makes an authority and writes its certificate to `folder/ca.pem`.
+    pub fn create(folder: &Path) -> Result<Authority> {
+        let doing = "making the lab's authority";
+        std::fs::create_dir_all(folder).map_err(LabError::of(doing))?;
+        let key = KeyPair::generate().map_err(LabError::of(doing))?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "catsd lab authority");
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let certificate = params.self_signed(&key).map_err(LabError::of(doing))?;
+        std::fs::write(folder.join("ca.pem"), certificate.pem()).map_err(LabError::of(doing))?;
+        Ok(Authority { folder: folder.to_path_buf(), issuer: Issuer::new(params, key) })
+    }
+
+    /// Issues a certificate for a node whose identities are the SAN URIs `uris`, such as `cats:fwd:IF-1`. The files
+    /// are named after `name`.
+    pub fn issue(&self, name: &str, uris: &[&str]) -> Result<NodeFiles> {
+        let doing = format!("issuing the certificate of {name}");
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        for uri in uris {
+            let uri = (*uri).try_into().map_err(LabError::of(doing.clone()))?;
+            params.subject_alt_names.push(SanType::URI(uri));
+        }
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate().map_err(LabError::of(doing.clone()))?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(LabError::of(doing.clone()))?;
+        let files = NodeFiles {
+            authority: self.folder.join("ca.pem"),
+            certificate: self.folder.join(format!("{name}.pem")),
+            private_key: self.folder.join(format!("{name}.key")),
+        };
+        std::fs::write(&files.certificate, certificate.pem()).map_err(LabError::of(doing.clone()))?;
+        std::fs::write(&files.private_key, key.serialize_pem()).map_err(LabError::of(doing.clone()))?;
+        let owner_only = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&files.private_key, owner_only).map_err(LabError::of(doing))?;
+        Ok(files)
+    }
+}
