@@ -1,1 +1,13 @@
-//! Tokens, completion and rendering over a schema index: pure functions.
+//! The words of the command line: tokens, places in the schema, commands, completion, rendering. Pure functions
+//! over the schema index that the server gives, so that whatever the schema has, the CLI has.
+//!
+//! This crate must not know a socket, a terminal, a file or a session; nor any module by name, but for the one
+//! place ([`place::HOME`]) whose children may be named without their parents.
+
+pub mod command;
+pub mod complete;
+pub mod edit;
+pub mod error;
+pub mod place;
+pub mod render;
+pub mod token;

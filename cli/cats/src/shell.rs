@@ -1,0 +1,153 @@
+//! Runs commands: each becomes NETCONF operations, and their answers become output.
+
+use crate::Format;
+use crate::session::{Session, data};
+use cats_cli_core::command::{self, Command, Mode, Source};
+use cats_cli_core::edit;
+use cats_cli_core::error::Error;
+use cats_cli_core::render::{self, Sign};
+use cats_cli_core::token::Token;
+use cats_mgmtd_netconf::{Datastore, DefaultOperation, ErrorOption, Operation, TestOption, XmlFragment};
+use cats_yang_tree::path::InstancePath;
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::tree::Tree;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Whether to go on after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// Read the next command.
+    Go,
+    /// Leave.
+    Stop,
+}
+
+/// One user's session with its mode.
+pub(crate) struct Shell {
+    session: Session,
+    schema: Arc<Schema>,
+    mode: Mode,
+    format: Format,
+}
+
+impl Shell {
+    pub(crate) fn new(session: Session, schema: Schema, format: Format) -> Self {
+        Self { session, schema: Arc::new(schema), mode: Mode::Operational, format }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(crate) fn schema(&self) -> Arc<Schema> {
+        self.schema.clone()
+    }
+
+    /// Runs one command and writes what it shows.
+    pub(crate) fn run(&mut self, words: &[Token], out: &mut dyn Write) -> Result<Flow, Error> {
+        match command::parse(&self.schema, self.mode, words)? {
+            Command::Show { source, path } => self.show(source, &path, out)?,
+            Command::Configure => self.mode = Mode::Configure,
+            Command::Set(assignments) => self.edit(edit::set(&self.schema, &assignments))?,
+            Command::Delete(path) => self.edit(edit::delete(&self.schema, &path))?,
+            Command::Compare => self.compare(out)?,
+            Command::Commit => self.simple(&Operation::Commit)?,
+            Command::CommitCheck => {
+                let source = cats_mgmtd_netconf::Source::Datastore(Datastore::Candidate);
+                self.simple(&Operation::Validate { source })?;
+            }
+            Command::Discard => self.simple(&Operation::DiscardChanges)?,
+            Command::Help => self.help(out)?,
+            Command::Exit if self.mode == Mode::Configure => self.mode = Mode::Operational,
+            Command::Exit => return Ok(Flow::Stop),
+        }
+        Ok(Flow::Go)
+    }
+
+    fn simple(&mut self, operation: &Operation) -> Result<(), Error> {
+        self.session.call(operation).map(|_| ())
+    }
+
+    fn edit(&mut self, content: String) -> Result<(), Error> {
+        let config = fragment("config", &content)?;
+        self.simple(&Operation::EditConfig {
+            target: Datastore::Candidate,
+            default_operation: DefaultOperation::Merge,
+            test_option: TestOption::Set,
+            error_option: ErrorOption::StopOnError,
+            config,
+        })
+    }
+
+    fn help(&self, out: &mut dyn Write) -> Result<(), Error> {
+        for word in command::words(self.mode) {
+            writeln!(out, "{:10} {}", word.name, word.help).map_err(|error| unwritable(&error))?;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, source: Source, path: &InstancePath, out: &mut dyn Write) -> Result<(), Error> {
+        let filter = match path.steps.is_empty() {
+            true => None,
+            false => Some(fragment("filter", &edit::filter(&self.schema, path))?),
+        };
+        let reply = self.read(source, filter)?;
+        let tree = self.tree(&reply)?;
+        let text = match self.format {
+            Format::Table => render::outline(&self.schema, &tree),
+            Format::Xml => lines(render::xml(&self.schema, &tree)),
+            Format::Json => lines(render::json(&self.schema, &tree)),
+            Format::Set => {
+                render::set_lines(&self.schema, &tree).iter().map(|line| format!("set {line}\n")).collect()
+            }
+        };
+        out.write_all(text.as_bytes()).map_err(|error| unwritable(&error))
+    }
+
+    fn compare(&mut self, out: &mut dyn Write) -> Result<(), Error> {
+        let running = self.read(Source::Running, None)?;
+        let candidate = self.read(Source::Candidate, None)?;
+        let lines = render::compare(&self.schema, &self.tree(&running)?, &self.tree(&candidate)?);
+        for line in lines {
+            let sign = match line.sign {
+                Sign::Added => '+',
+                Sign::Removed => '-',
+            };
+            writeln!(out, "{sign} {}", line.text).map_err(|error| unwritable(&error))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, source: Source, filter: Option<XmlFragment>) -> Result<XmlFragment, Error> {
+        let operation = match source {
+            Source::Running => Operation::GetConfig { source: Datastore::Running, filter },
+            Source::Candidate => Operation::GetConfig { source: Datastore::Candidate, filter },
+            Source::State => Operation::Get { filter },
+        };
+        data(self.session.call(&operation)?)
+    }
+
+    fn tree(&self, data: &XmlFragment) -> Result<Tree, Error> {
+        render::read(&self.schema, data.as_str())
+    }
+}
+
+/// `<name>` with its content, in the namespace of NETCONF.
+fn fragment(name: &str, content: &str) -> Result<XmlFragment, Error> {
+    let namespace = cats_mgmtd_netconf::names::BASE;
+    let kind = if name == "filter" { " type=\"subtree\"" } else { "" };
+    XmlFragment::parse(format!("<{name} xmlns=\"{namespace}\"{kind}>{content}</{name}>"))
+        .map_err(|error| Error::usage(format!("the request cannot be written: {error}")))
+}
+
+fn lines(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn unwritable(error: &std::io::Error) -> Error {
+    Error::usage(format!("the output cannot be written: {error}"))
+}
