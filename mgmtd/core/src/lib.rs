@@ -1,1 +1,32 @@
-//! Datastores, candidates, locks and the commit state machine.
+//! Datastores, sessions, locks and the commit state machine of the management daemon.
+//!
+//! This crate must not know framing, transports, libyang, the store's files or what any module means beyond
+//! `ietf-netconf-monitoring` and `ietf-yang-library`, whose state it is. It has no I/O, no clock and no randomness:
+//! see the contract on [`Core`].
+//!
+//! A commit goes validate (libyang, outside) → check (rules that YANG cannot say, outside) → prepare (each component
+//! in sync) → record (durable: the point of decision) → apply. A failure before that point leaves candidate and
+//! running as they were.
+
+mod commit;
+mod components;
+mod content;
+mod core;
+mod datastores;
+mod deciding;
+mod output;
+mod piecewise;
+mod reads;
+mod session;
+mod state;
+mod types;
+
+pub use crate::core::{Core, Facts, ModuleText};
+pub use commit::PREPARE_TIMEOUT;
+pub use output::{Alarm, CommitRecord, Event, Output};
+pub use reads::READ_TIMEOUT;
+pub use session::Limits;
+pub use types::{
+    Attachment, ComponentId, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reply, Request,
+    SessionId, Source, TestOption, Ticket, Transport,
+};

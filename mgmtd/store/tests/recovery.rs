@@ -1,5 +1,7 @@
 //! A state directory after crashes at every step, and after damage.
 
+#![allow(clippy::unwrap_used)] // a failed set-up is a failed test
+
 use cats_mgmtd_store::{About, ModuleRevision, Options, Record, Recovered, Store, StoreError};
 use proptest::prelude::*;
 use std::fs;

@@ -1,0 +1,311 @@
+//! The state machine: sessions, datastores and the requests on them.
+
+use crate::commit::{Commit, Stage};
+use crate::components::Components;
+use crate::datastores;
+use crate::output::{Alarm, Event, Output};
+use crate::reads::Reads;
+use crate::session::{Limits, Sessions};
+use crate::state;
+use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
+use cats_yang_tree::Tree;
+use cats_yang_tree::error::Error;
+use cats_yang_tree::schema::Schema;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the core is told about the node when it starts.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// The schema of all datastores.
+    pub schema: Arc<Schema>,
+    /// Names the schema; the content-id of the YANG library and of the hello.
+    pub content_id: String,
+    /// [`Schema`] as JSON, for `cats-exec:schema-index`.
+    pub schema_index: Arc<str>,
+    /// Capability URIs, for `netconf-state`.
+    pub capabilities: Vec<String>,
+    /// The text of every module, for `get-schema`.
+    pub modules: Vec<ModuleText>,
+    /// Names of the components that configuration is meant for: an alarm stands while one is not connected.
+    pub components: Vec<String>,
+    /// Bounds on sessions.
+    pub limits: Limits,
+}
+
+/// One module or submodule as text.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)] // the statements of RFC 7950 of the same names
+pub struct ModuleText {
+    pub name: String,
+    pub revision: Option<String>,
+    pub namespace: String,
+    pub yang: Arc<str>,
+}
+
+/// Datastores, sessions, locks and the commit in flight, without I/O, clock or randomness.
+///
+/// The contract: one `handle_*` call, then drain [`Core::poll_output`] and carry out each output in order, then
+/// sleep until [`Core::poll_timeout`] or the next input. An output with a [`Ticket`] is answered exactly once.
+/// A session asks one thing at a time: the next request comes after the reply to the one before.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) facts: Facts,
+    pub(crate) revision: u64,
+    pub(crate) running: Tree,
+    pub(crate) candidate: Tree,
+    pub(crate) sessions: Sessions,
+    pub(crate) components: Components,
+    pub(crate) commit: Option<Commit>,
+    /// `validate` requests at the oracle or at the checks.
+    pub(crate) validations: BTreeMap<Ticket, Validation>,
+    pub(crate) reads: Reads,
+    pub(crate) outputs: VecDeque<Output>,
+    next_ticket: u64,
+    pub(crate) started_us: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Validation {
+    pub(crate) session: SessionId,
+}
+
+impl Core {
+    /// A core whose running configuration is `running` at `revision`; the candidate begins equal to it.
+    pub fn new(facts: Facts, running: Tree, revision: u64, now: Now) -> Self {
+        let mut outputs = VecDeque::new();
+        let components = Components::new(&facts.components, &mut outputs);
+        Self {
+            sessions: Sessions::new(facts.limits),
+            facts,
+            revision,
+            candidate: running.clone(),
+            running,
+            components,
+            commit: None,
+            validations: BTreeMap::new(),
+            reads: Reads::default(),
+            outputs,
+            next_ticket: 1,
+            started_us: now.unix_us,
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Core::handle_timeout`] is due, and what for.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let prepare = match self.commit.as_ref().map(|commit| &commit.stage) {
+            Some(Stage::Preparing(prepare)) => Some((prepare.deadline, "prepare")),
+            Some(Stage::Validating(_) | Stage::Checking(_) | Stage::Recording(..)) | None => None,
+        };
+        prepare.into_iter().chain(self.reads.poll_timeout()).min_by_key(|(due, _)| *due)
+    }
+
+    /// The running configuration and its revision.
+    pub fn running(&self) -> (u64, &Tree) {
+        (self.revision, &self.running)
+    }
+
+    /// Whether a commit is on its way.
+    pub fn commit_in_flight(&self) -> bool {
+        self.commit.is_some()
+    }
+
+    /// The alarms that stand.
+    pub fn alarms(&self) -> impl Iterator<Item = &Alarm> {
+        self.components.alarms()
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// `resource-denied` at a limit.
+    pub fn open_session(&mut self, peer: Peer, now: Now) -> Result<SessionId, Error> {
+        let user = peer.user.clone();
+        let session = self.sessions.open(peer, now)?;
+        self.outputs.push_back(Output::Event(Event::SessionOpened { session, user }));
+        Ok(session)
+    }
+
+    /// A session's transport is gone.
+    pub fn handle_dropped(&mut self, session: SessionId, now: Now) {
+        self.end(session, End::Dropped, now);
+    }
+
+    /// A session asks something.
+    pub fn handle_request(&mut self, session: SessionId, request: Request, now: Now) {
+        let Some(entry) = self.sessions.get_mut(session) else { return };
+        entry.requests = entry.requests.saturating_add(1);
+        let answer = match request {
+            Request::Get { filter } => self.get(session, filter, now),
+            Request::GetConfig { source, filter } => self.get_config(source, filter.as_deref()).map(Some),
+            Request::EditConfig(edit) => self.edit_config(session, &edit).map(Some),
+            Request::CopyConfig { target, source } => self.copy_config(session, target, source).map(Some),
+            Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),
+            Request::Lock { target } => self.lock(session, target, now).map(Some),
+            Request::Unlock { target } => self.unlock(session, target).map(Some),
+            Request::Commit => self.begin_commit(session),
+            Request::DiscardChanges => self.discard_changes(session).map(Some),
+            Request::Validate { source } => self.validate(session, source).map(|()| None),
+            Request::CloseSession => {
+                self.reply(session, Ok(Reply::Ok));
+                self.end(session, End::Closed, now);
+                Ok(None)
+            }
+            Request::KillSession { session: victim } => self.kill(session, victim, now).map(Some),
+            Request::GetSchema { identifier, version, format } => {
+                state::get_schema(&self.facts, &identifier, version.as_deref(), format.as_deref()).map(Some)
+            }
+            Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
+        };
+        if let Some(answer) = answer.transpose() {
+            self.reply(session, answer);
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.advance_prepare(now);
+        for (session, answer) in self.reads.expired(now.instant) {
+            self.reply(session, answer);
+        }
+    }
+
+    /// The oracle's verdict on an [`Output::Validate`]: the tree as it is valid, or what is wrong.
+    pub fn handle_validated(&mut self, ticket: Ticket, verdict: Result<Tree, Vec<Error>>, now: Now) {
+        if let Some(validation) = self.validations.remove(&ticket) {
+            match verdict {
+                Ok(tree) => self.check_request(validation, tree),
+                Err(errors) => self.reply(validation.session, Err(errors)),
+            }
+        } else if self
+            .commit
+            .as_ref()
+            .is_some_and(|commit| matches!(commit.stage, Stage::Validating(t) if t == ticket))
+        {
+            match verdict {
+                Ok(tree) => self.check_commit(tree, now),
+                Err(errors) => self.fail_commit(errors, now),
+            }
+        }
+    }
+
+    /// The verdict on an [`Output::Check`]; no errors means yes.
+    pub fn handle_checked(&mut self, ticket: Ticket, errors: Vec<Error>, now: Now) {
+        if let Some(validation) = self.validations.remove(&ticket) {
+            let answer = if errors.is_empty() { Ok(Reply::Ok) } else { Err(errors) };
+            self.reply(validation.session, answer);
+        } else if self
+            .commit
+            .as_ref()
+            .is_some_and(|commit| matches!(commit.stage, Stage::Checking(t) if t == ticket))
+        {
+            if errors.is_empty() {
+                self.prepare_commit(now);
+            } else {
+                self.fail_commit(errors, now);
+            }
+        }
+    }
+
+    /// A component is connected and has said what it holds.
+    pub fn handle_attached(&mut self, attachment: Attachment) {
+        self.components.attach(attachment, (self.revision, &self.running), &mut self.outputs);
+    }
+
+    /// A component's connection is gone.
+    pub fn handle_detached(&mut self, component: ComponentId, now: Now) {
+        self.components.detach(component, &mut self.outputs);
+        if let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit {
+            prepare.lost(component);
+        }
+        self.advance_prepare(now);
+        for (session, answer) in self.reads.lost(component) {
+            self.reply(session, answer);
+        }
+    }
+
+    /// A component can apply what it was asked to prepare.
+    pub fn handle_planned(&mut self, component: ComponentId, revision: u64, now: Now) {
+        if let Some(prepare) = preparing(&mut self.commit, &self.components, component, revision) {
+            prepare.planned(component);
+            self.advance_prepare(now);
+        }
+    }
+
+    /// A component does not take a snapshot, or a change that it was asked to prepare.
+    pub fn handle_rejected(&mut self, component: ComponentId, revision: u64, errors: Vec<Error>, now: Now) {
+        let current = (self.revision, &self.running);
+        if self.components.refused_snapshot(component, revision, &errors, current, &mut self.outputs) {
+            return;
+        }
+        if let Some(prepare) = preparing(&mut self.commit, &self.components, component, revision) {
+            prepare.rejected(component, self.components.name(component), errors);
+            self.advance_prepare(now);
+        }
+    }
+
+    /// A component has forgotten what it had prepared.
+    pub fn handle_aborted(&mut self, component: ComponentId) {
+        self.components.aborted(component);
+    }
+
+    /// A component has taken a snapshot over.
+    pub fn handle_loaded(&mut self, component: ComponentId, revision: u64) {
+        self.components.loaded(component, revision, (self.revision, &self.running), &mut self.outputs);
+    }
+
+    /// An [`Output::Record`] is durable, or could not be made so.
+    pub fn handle_recorded(&mut self, ticket: Ticket, result: Result<(), Error>, now: Now) {
+        let Some(commit) = &self.commit else { return };
+        if !matches!(commit.stage, Stage::Recording(t, _) if t == ticket) {
+            return;
+        }
+        match result {
+            Ok(()) => self.finish_commit(now),
+            Err(error) => self.fail_commit(vec![error], now),
+        }
+    }
+
+    pub(crate) fn ticket(&mut self) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        ticket
+    }
+
+    pub(crate) fn reply(&mut self, session: SessionId, answer: Result<Reply, Vec<Error>>) {
+        let Some(entry) = self.sessions.get_mut(session) else { return };
+        let reply = answer.unwrap_or_else(|errors| {
+            entry.errors = entry.errors.saturating_add(1);
+            Reply::Errors(errors)
+        });
+        self.outputs.push_back(Output::Reply { session, reply });
+    }
+
+    fn schema_index(&self, known: Option<&str>) -> Reply {
+        let content_id = self.facts.content_id.clone();
+        let index = (known != Some(content_id.as_str())).then(|| Arc::clone(&self.facts.schema_index));
+        Reply::SchemaIndex { content_id, index }
+    }
+}
+
+fn preparing<'a>(
+    commit: &'a mut Option<Commit>,
+    components: &Components,
+    component: ComponentId,
+    revision: u64,
+) -> Option<&'a mut crate::commit::Prepare> {
+    match commit {
+        Some(Commit { stage: Stage::Preparing(prepare), revision: current, .. })
+            if *current == revision && !components.is_late(component) =>
+        {
+            Some(prepare)
+        }
+        Some(_) | None => None,
+    }
+}

@@ -1,0 +1,174 @@
+//! The requests on datastores, locks and sessions that are answered at once.
+
+use crate::commit::Stage;
+use crate::content;
+use crate::core::Core;
+use crate::output::{Event, Output};
+use crate::session::lock_denied;
+use crate::types::{Datastore, Edit, End, Now, Reply, SessionId, Source, TestOption};
+use cats_yang_tree::Tree;
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+
+impl Core {
+    pub(crate) fn tree(&self, datastore: Datastore) -> &Tree {
+        match datastore {
+            Datastore::Running => &self.running,
+            Datastore::Candidate => &self.candidate,
+        }
+    }
+
+    pub(crate) fn get_config(&self, source: Datastore, filter: Option<&str>) -> Result<Reply, Vec<Error>> {
+        content::render(&self.facts.schema, self.tree(source), filter).map(Reply::Data)
+    }
+
+    pub(crate) fn edit_config(&mut self, session: SessionId, edit: &Edit) -> Result<Reply, Vec<Error>> {
+        self.may_edit(edit.target, session)?;
+        let (edited, errors) = content::edit(&self.facts.schema, &self.candidate, edit);
+        if edit.test_option != TestOption::TestOnly
+            && let Some(edited) = edited
+        {
+            self.candidate = edited;
+        }
+        if errors.is_empty() { Ok(Reply::Ok) } else { Err(errors) }
+    }
+
+    pub(crate) fn copy_config(
+        &mut self,
+        session: SessionId,
+        target: Datastore,
+        source: Source,
+    ) -> Result<Reply, Vec<Error>> {
+        if source == Source::Datastore(target) {
+            let message = format!("source and target are both <{}>", target.name());
+            return Err(vec![Error::protocol(ErrorTag::InvalidValue, message)]);
+        }
+        self.may_edit(target, session)?;
+        self.candidate = match source {
+            Source::Datastore(source) => self.tree(source).clone(),
+            Source::Config(xml) => content::parse(&self.facts.schema, &xml)?,
+        };
+        Ok(Reply::Ok)
+    }
+
+    /// Only the candidate is edited; not while another session has it locked, nor while a commit reads it.
+    pub(crate) fn may_edit(&self, target: Datastore, by: SessionId) -> Result<(), Vec<Error>> {
+        match target {
+            Datastore::Running => Err(vec![
+                Error::protocol(
+                    ErrorTag::OperationNotSupported,
+                    "<running> is not written directly: change <candidate> and <commit> it",
+                )
+                .with(ErrorInfo::BadElement(target.name().to_owned())),
+            ]),
+            Datastore::Candidate => {
+                self.sessions.may_change(target, by).map_err(|error| vec![error])?;
+                self.no_commit_in_flight()
+            }
+        }
+    }
+
+    pub(crate) fn no_commit_in_flight(&self) -> Result<(), Vec<Error>> {
+        let Some(commit) = &self.commit else { return Ok(()) };
+        let message = format!("session {} is committing: retry when it is done", commit.by);
+        Err(vec![Error::protocol(ErrorTag::InUse, message)])
+    }
+
+    pub(crate) fn discard_changes(&mut self, session: SessionId) -> Result<Reply, Vec<Error>> {
+        self.may_edit(Datastore::Candidate, session)?;
+        self.candidate = self.running.clone();
+        Ok(Reply::Ok)
+    }
+
+    pub(crate) fn lock(
+        &mut self,
+        session: SessionId,
+        target: Datastore,
+        now: Now,
+    ) -> Result<Reply, Vec<Error>> {
+        let refused = |error| vec![error];
+        if let Some(held) = self.sessions.lock_of(target) {
+            return Err(vec![lock_denied(target, held.by.0, "holds the lock")]);
+        }
+        if let Some(commit) = &self.commit {
+            return Err(vec![lock_denied(
+                target,
+                commit.by.0,
+                "is committing and holds it until then: it is in use",
+            )]);
+        }
+        if target == Datastore::Candidate && self.candidate_is_modified() {
+            let why = "it has changes that are not committed: commit or discard them first";
+            return Err(vec![lock_denied(target, 0, why)]);
+        }
+        self.sessions.lock(target, session, now).map_err(refused)?;
+        Ok(Reply::Ok)
+    }
+
+    pub(crate) fn unlock(&mut self, session: SessionId, target: Datastore) -> Result<Reply, Vec<Error>> {
+        self.sessions.unlock(target, session).map_err(|error| vec![error])?;
+        self.released(&[target]);
+        Ok(Reply::Ok)
+    }
+
+    /// RFC 6241 section 8.3.5.2: a candidate that is unlocked loses what is not committed.
+    pub(crate) fn released(&mut self, locks: &[Datastore]) {
+        if !locks.contains(&Datastore::Candidate) {
+            return;
+        }
+        match &mut self.commit {
+            Some(commit) => commit.discard = true,
+            None => self.candidate = self.running.clone(),
+        }
+    }
+
+    pub(crate) fn candidate_is_modified(&self) -> bool {
+        !content::equal(&self.running, &self.candidate)
+    }
+
+    pub(crate) fn kill(&mut self, by: SessionId, victim: SessionId, now: Now) -> Result<Reply, Vec<Error>> {
+        let refused = |message: String| {
+            vec![
+                Error::protocol(ErrorTag::InvalidValue, message)
+                    .with(ErrorInfo::BadElement("session-id".to_owned())),
+            ]
+        };
+        if victim == by {
+            return Err(refused("a session cannot kill itself: use <close-session>".to_owned()));
+        }
+        if self.sessions.get(victim).is_none() {
+            return Err(refused(format!("there is no session {victim}")));
+        }
+        self.end(victim, End::Killed { by }, now);
+        self.outputs.push_back(Output::End { session: victim, why: End::Killed { by } });
+        Ok(Reply::Ok)
+    }
+
+    pub(crate) fn end(&mut self, session: SessionId, why: End, now: Now) {
+        let Some(user) = self.sessions.get(session).map(|session| session.peer.user.clone()) else { return };
+        let locks = self.sessions.close(session).unwrap_or_default();
+        self.reads.forget(session);
+        self.validations.retain(|_, validation| validation.session != session);
+        let undecided = self
+            .commit
+            .as_ref()
+            .is_some_and(|commit| commit.by == session && !matches!(commit.stage, Stage::Recording(..)));
+        if undecided && matches!(why, End::Killed { .. }) {
+            let error = Error::protocol(ErrorTag::OperationFailed, "the session was killed");
+            self.fail_commit(vec![error], now);
+        }
+        self.released(&locks);
+        self.outputs.push_back(Output::Event(Event::SessionEnded { session, user, why }));
+    }
+}
+
+/// The answer to `delete-config`: neither datastore can go.
+pub(crate) fn not_deletable(target: Datastore) -> Error {
+    let remedy = match target {
+        Datastore::Running => "<running> cannot be deleted (RFC 6241 section 7.4)",
+        Datastore::Candidate => {
+            "<candidate> cannot be deleted: <discard-changes> or an edit with 'replace' empties it"
+        }
+    };
+    Error::protocol(ErrorTag::OperationNotSupported, remedy)
+        .with(ErrorInfo::BadElement(target.name().to_owned()))
+}

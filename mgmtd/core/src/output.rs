@@ -1,0 +1,83 @@
+//! What the core wants done, in order.
+
+use crate::types::{ComponentId, End, Reply, SessionId, Ticket};
+use cats_yang_tree::error::Error;
+use cats_yang_tree::{ChangeSet, Tree};
+use std::sync::Arc;
+
+/// One thing to do. Those with a [`Ticket`] are answered by an input that repeats it.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)] // fields of the same name as the types that they hold
+pub enum Output {
+    /// Answer the session's request in progress.
+    Reply { session: SessionId, reply: Reply },
+    /// Close the session's transport; the core has forgotten it.
+    End { session: SessionId, why: End },
+    /// Judge a whole configuration: [`crate::Core::handle_validated`].
+    Validate { ticket: Ticket, tree: Tree },
+    /// Judge a change by the rules that YANG cannot say: [`crate::Core::handle_checked`].
+    Check { ticket: Ticket, old: Tree, new: Tree, changes: Arc<ChangeSet> },
+    /// Ask a component for a plan: [`crate::Core::handle_planned`] or [`crate::Core::handle_rejected`].
+    Prepare { component: ComponentId, revision: u64, base: u64, changes: Arc<ChangeSet> },
+    /// Tell a component to act on what it prepared.
+    Apply { component: ComponentId, revision: u64 },
+    /// Tell a component to forget what it prepared: [`crate::Core::handle_aborted`].
+    Abort { component: ComponentId, revision: u64 },
+    /// Give a component the whole configuration: [`crate::Core::handle_loaded`] or
+    /// [`crate::Core::handle_rejected`].
+    Snapshot { component: ComponentId, revision: u64, tree: Tree },
+    /// Make a commit durable: [`crate::Core::handle_recorded`].
+    Record { ticket: Ticket, commit: CommitRecord, changes: Arc<ChangeSet> },
+    /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
+    ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
+    /// Something to be logged, once.
+    Event(Event),
+}
+
+/// Who committed what, when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitRecord {
+    /// The revision that running has after it.
+    pub revision: u64,
+    /// The user of the session.
+    pub user: String,
+    /// The session.
+    pub session: SessionId,
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub unix_us: u64,
+}
+
+/// What an operator may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // fields of the same name as the types that they hold
+pub enum Event {
+    /// A session was opened.
+    SessionOpened { session: SessionId, user: String },
+    /// A session ended.
+    SessionEnded { session: SessionId, user: String, why: End },
+    /// Running has a new revision.
+    Committed { commit: CommitRecord, changes: usize },
+    /// A commit failed; candidate and running are as they were.
+    CommitFailed { session: SessionId, user: String, errors: Vec<Error> },
+    /// An alarm was raised.
+    AlarmRaised(Alarm),
+    /// An alarm was cleared.
+    AlarmCleared(Alarm),
+}
+
+/// A lasting condition that someone should act on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alarm {
+    /// A component that configuration is meant for is not connected.
+    Unreachable {
+        /// Its name.
+        component: String,
+    },
+    /// A component does not take the configuration that runs.
+    OutOfSync {
+        /// Its name.
+        component: String,
+        /// Its first error.
+        reason: String,
+    },
+}

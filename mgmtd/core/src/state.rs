@@ -1,0 +1,282 @@
+//! What `get` shows besides running: the state of this daemon (`ietf-netconf-monitoring`, `ietf-yang-library`), and
+//! of the components, which are asked for it.
+
+use crate::content;
+use crate::core::{Core, Facts};
+use crate::output::Output;
+use crate::reads::{READ_TIMEOUT, Read};
+use crate::types::{Datastore, Now, Reply, SessionId, Ticket, Transport};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::schema::{Module, NodeId, NodeKind, Schema};
+use cats_yang_tree::{Operation, Ops, Tree, roxmltree, xml};
+use serde_json::{Value, json};
+
+/// The modules whose state is this daemon's own.
+const OWN: [&str; 2] = ["ietf-netconf-monitoring", "ietf-yang-library"];
+
+impl Core {
+    /// Answers `get`, or asks a component first.
+    pub(crate) fn get(
+        &mut self,
+        session: SessionId,
+        filter: Option<String>,
+        now: Now,
+    ) -> Result<Option<Reply>, Vec<Error>> {
+        let paths = component_paths(&self.facts.schema, filter.as_deref()).map_err(|error| vec![error])?;
+        match (self.components.any(), paths) {
+            (Some(component), Some(paths)) => {
+                let ticket = self.ticket();
+                let deadline = now.instant + READ_TIMEOUT;
+                self.reads.begin(ticket, Read { session, component, filter, deadline });
+                self.outputs.push_back(Output::ReadState { ticket, component, paths });
+                Ok(None)
+            }
+            (None, _) | (_, None) => self.operational(None, filter.as_deref()).map(Some),
+        }
+    }
+
+    /// A component's state, as answer to an [`Output::ReadState`].
+    pub fn handle_state(&mut self, ticket: Ticket, state: Result<Vec<Value>, Error>) {
+        let Some(read) = self.reads.take(ticket) else { return };
+        let answer = state
+            .map_err(|error| vec![error])
+            .and_then(|pages| self.operational(Some(&pages), read.filter.as_deref()));
+        self.reply(read.session, answer);
+    }
+
+    fn operational(&self, pages: Option<&[Value]>, filter: Option<&str>) -> Result<Reply, Vec<Error>> {
+        let schema = &self.facts.schema;
+        let mut tree = merge(schema, &self.running, &self.own_state())?;
+        for page in pages.unwrap_or_default() {
+            tree = merge(schema, &tree, page)?;
+        }
+        content::render(schema, &tree, filter).map(Reply::Data)
+    }
+
+    fn own_state(&self) -> Value {
+        let mut state = serde_json::Map::new();
+        let has = |name: &str| {
+            let module = self.facts.schema.module_by_name(name);
+            module.is_some_and(|module| self.facts.schema.module(module).implemented)
+        };
+        if has("ietf-netconf-monitoring") {
+            state.insert("ietf-netconf-monitoring:netconf-state".to_owned(), self.netconf_state());
+        }
+        if has("ietf-yang-library") {
+            state.insert("ietf-yang-library:yang-library".to_owned(), yang_library(&self.facts));
+        }
+        Value::Object(state)
+    }
+
+    fn netconf_state(&self) -> Value {
+        let sessions: Vec<Value> = self
+            .sessions
+            .all()
+            .map(|(id, session)| {
+                let mut entry = json!({
+                    "session-id": id.0,
+                    "transport": match session.peer.transport {
+                        Transport::Ssh => "ietf-netconf-monitoring:netconf-ssh",
+                        Transport::Local => "cats-exec:netconf-local",
+                    },
+                    "username": session.peer.user,
+                    "login-time": date_and_time(session.since_us),
+                    "in-rpcs": session.requests,
+                    "in-bad-rpcs": 0,
+                    "out-rpc-errors": session.errors,
+                    "out-notifications": 0,
+                });
+                if let (Some(host), Value::Object(entry)) = (&session.peer.source_host, &mut entry) {
+                    entry.insert("source-host".to_owned(), json!(host));
+                }
+                entry
+            })
+            .collect();
+        json!({
+            "capabilities": { "capability": self.facts.capabilities },
+            "datastores": { "datastore": [self.datastore(Datastore::Running), self.datastore(Datastore::Candidate)] },
+            "schemas": { "schema": self.facts.modules.iter().map(|module| json!({
+                "identifier": module.name,
+                "version": module.revision.as_deref().unwrap_or_default(),
+                "format": "yang",
+                "namespace": module.namespace,
+                "location": ["NETCONF"],
+            })).collect::<Vec<_>>() },
+            "sessions": { "session": sessions },
+            "statistics": { "netconf-start-time": date_and_time(self.started_us) },
+        })
+    }
+
+    fn datastore(&self, datastore: Datastore) -> Value {
+        let mut entry = json!({ "name": datastore.name() });
+        if let (Some(held), Value::Object(entry)) = (self.sessions.lock_of(datastore), &mut entry) {
+            let lock = json!({ "locked-by-session": held.by.0, "locked-time": date_and_time(held.since_us) });
+            entry.insert("locks".to_owned(), json!({ "global-lock": lock }));
+        }
+        entry
+    }
+}
+
+fn merge(schema: &Schema, tree: &Tree, state: &Value) -> Result<Tree, Vec<Error>> {
+    cats_yang_tree::edit(tree, schema, Ops::from_json(schema, state, Operation::Merge)?)
+}
+
+/// The answer to `get-schema` (RFC 6022 section 3.1).
+pub(crate) fn get_schema(
+    facts: &Facts,
+    identifier: &str,
+    version: Option<&str>,
+    format: Option<&str>,
+) -> Result<Reply, Vec<Error>> {
+    let refused = |element: &str, message: String| {
+        let error = Error::protocol(ErrorTag::InvalidValue, message);
+        Err(vec![error.with(ErrorInfo::BadElement(element.to_owned()))])
+    };
+    if format.is_some_and(|format| format.rsplit(':').next() != Some("yang")) {
+        return refused("format", "schemas are given in the format 'yang' only".to_owned());
+    }
+    let named: Vec<_> = facts.modules.iter().filter(|module| module.name == identifier).collect();
+    let fits: Vec<_> = named
+        .iter()
+        .filter(|module| {
+            version.is_none_or(|version| module.revision.as_deref().unwrap_or_default() == version)
+        })
+        .collect();
+    match (fits.as_slice(), named.is_empty()) {
+        ([module], _) => Ok(Reply::Schema(module.yang.clone())),
+        ([], true) => {
+            refused("identifier", format!("there is no module '{identifier}': see netconf-state/schemas"))
+        }
+        ([], false) => {
+            let version = version.unwrap_or_default();
+            refused(
+                "version",
+                format!("module '{identifier}' has no revision '{version}': see netconf-state/schemas"),
+            )
+        }
+        // RFC 6022 section 3.1: the app-tag says that a version is needed.
+        (_, _) => Err(vec![
+            Error::protocol(
+                ErrorTag::OperationFailed,
+                format!("'{identifier}' has several revisions: name one"),
+            )
+            .app_tag("data-not-unique"),
+        ]),
+    }
+}
+
+fn yang_library(facts: &Facts) -> Value {
+    let common = |module: &Module| {
+        let mut entry = serde_json::Map::new();
+        entry.insert("name".to_owned(), json!(module.name));
+        entry.insert("namespace".to_owned(), json!(module.namespace));
+        if let Some(revision) = &module.revision {
+            entry.insert("revision".to_owned(), json!(revision));
+        }
+        entry
+    };
+    let mut implemented = Vec::new();
+    let mut imported = Vec::new();
+    for module in &facts.schema.modules {
+        let mut entry = common(module);
+        if module.implemented {
+            if !module.features.is_empty() {
+                entry.insert("feature".to_owned(), json!(module.features));
+            }
+            if !module.deviations.is_empty() {
+                entry.insert("deviation".to_owned(), json!(module.deviations));
+            }
+            implemented.push(Value::Object(entry));
+        } else {
+            entry.entry("revision").or_insert(json!(""));
+            imported.push(Value::Object(entry));
+        }
+    }
+    let datastore = |name: &str| json!({ "name": format!("ietf-datastores:{name}"), "schema": "complete" });
+    json!({
+        "module-set": [{ "name": "complete", "module": implemented, "import-only-module": imported }],
+        "schema": [{ "name": "complete", "module-set": ["complete"] }],
+        "datastore": [datastore("running"), datastore("candidate"), datastore("operational")],
+        "content-id": facts.content_id,
+    })
+}
+
+/// The paths that a component is to be asked for: none when the filter selects nothing that a component may have,
+/// an empty list for all.
+fn component_paths(schema: &Schema, filter: Option<&str>) -> Result<Option<Vec<String>>, Error> {
+    let Some(filter) = filter else {
+        let any = schema.data_children_of(None).iter().any(|node| holds_state(schema, *node));
+        return Ok(any.then(Vec::new));
+    };
+    let document = xml::parse(filter)?;
+    let mut paths = Vec::new();
+    for element in document.root_element().children().filter(roxmltree::Node::is_element) {
+        paths.extend(deepest(schema, None, element).into_iter().map(|node| schema.path_of(node)));
+    }
+    paths.sort();
+    paths.dedup();
+    Ok((!paths.is_empty()).then_some(paths))
+}
+
+/// The deepest nodes that hold all that `element` may select, stopping at lists, and only those with state of a
+/// component below.
+fn deepest(schema: &Schema, parent: Option<NodeId>, element: roxmltree::Node<'_, '_>) -> Vec<NodeId> {
+    let fits = |node: &NodeId| {
+        let namespace = element.tag_name().namespace().unwrap_or_default();
+        schema.node(*node).name == element.tag_name().name()
+            && (namespace.is_empty() || schema.module_of(*node).namespace == namespace)
+            && holds_state(schema, *node)
+    };
+    let below = |node: NodeId| -> Vec<NodeId> {
+        let container = matches!(schema.node(node).kind, NodeKind::Container { .. });
+        let children: Vec<_> = element.children().filter(roxmltree::Node::is_element).collect();
+        if !container || children.is_empty() {
+            return vec![node];
+        }
+        children.into_iter().flat_map(|child| deepest(schema, Some(node), child)).collect()
+    };
+    schema.data_children_of(parent).iter().copied().filter(fits).flat_map(below).collect()
+}
+
+/// Is `node` state of a component, or is there any below it?
+fn holds_state(schema: &Schema, node: NodeId) -> bool {
+    if OWN.contains(&schema.module_of(node).name.as_str()) {
+        return false;
+    }
+    !schema.node(node).config || schema.data_children(node).iter().any(|child| holds_state(schema, *child))
+}
+
+/// A `yang:date-and-time` of microseconds since 1970-01-01T00:00:00Z.
+fn date_and_time(unix_us: u64) -> String {
+    let (seconds, micros) = (unix_us / 1_000_000, unix_us % 1_000_000);
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
+}
+
+/// Year, month and day of a day since 1970-01-01, by eras of 400 years that begin in March.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_dates() {
+        assert_eq!(date_and_time(0), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(date_and_time(951_782_400_000_001), "2000-02-29T00:00:00.000001Z");
+        assert_eq!(date_and_time(1_795_995_045_123_456), "2026-11-29T23:30:45.123456Z");
+        assert_eq!(date_and_time(4_107_542_399_000_000), "2100-02-28T23:59:59.000000Z");
+        assert_eq!(date_and_time(4_107_542_400_000_000), "2100-03-01T00:00:00.000000Z");
+    }
+}

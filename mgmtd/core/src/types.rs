@@ -1,0 +1,210 @@
+//! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
+
+use cats_yang_tree::error::Error;
+use std::fmt;
+use std::time::Instant;
+
+/// The time of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// The monotonic clock, which every deadline is measured by.
+    pub instant: Instant,
+    /// The wall clock in microseconds since 1970-01-01T00:00:00Z, which is only ever shown and recorded.
+    pub unix_us: u64,
+}
+
+/// A NETCONF session; never 0, which means "not a NETCONF session" in `lock-denied`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(pub u32);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Pairs an [`crate::Output`] with the input that answers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// A connected component that configuration is prepared at, such as the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ComponentId(pub u32);
+
+/// A component as it is now connected; each connection has another one, so late words of an old connection are
+/// never taken for the new one's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// The connection.
+    pub component: ComponentId,
+    /// Its name in alarms and errors.
+    pub name: String,
+    /// The revision of running that it holds; absent when that is none of this history or this schema.
+    pub holds: Option<u64>,
+}
+
+/// Who opened a session, and over what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// The authenticated user.
+    pub user: String,
+    /// The transport.
+    pub transport: Transport,
+    /// The remote address, for a transport that has one.
+    pub source_host: Option<String>,
+}
+
+/// The transports of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// NETCONF over SSH (RFC 6242).
+    Ssh,
+    /// The local socket, authenticated by the peer's uid.
+    Local,
+}
+
+/// The conventional datastores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // each is the datastore of its own name
+pub enum Datastore {
+    Running,
+    Candidate,
+}
+
+impl Datastore {
+    /// The element name of RFC 6241.
+    pub fn name(self) -> &'static str {
+        match self {
+            Datastore::Running => "running",
+            Datastore::Candidate => "candidate",
+        }
+    }
+}
+
+/// What `copy-config` and `validate` read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A datastore.
+    Datastore(Datastore),
+    /// A complete configuration: the `<config>` element as XML text.
+    Config(String),
+}
+
+/// `default-operation` of RFC 6241 section 7.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the RFC
+pub enum DefaultOperation {
+    #[default]
+    Merge,
+    Replace,
+    None,
+}
+
+/// `test-option` of RFC 6241 section 8.6.4.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the RFC
+pub enum TestOption {
+    #[default]
+    TestThenSet,
+    Set,
+    TestOnly,
+}
+
+/// `error-option` of RFC 6241 section 7.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the RFC
+pub enum ErrorOption {
+    #[default]
+    StopOnError,
+    ContinueOnError,
+    RollbackOnError,
+}
+
+/// What a session asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // the parameters of RFC 6241 of the same names
+pub enum Request {
+    /// `filter` is the `<filter>` element as XML text.
+    Get {
+        filter: Option<String>,
+    },
+    /// `filter` is the `<filter>` element as XML text.
+    GetConfig {
+        source: Datastore,
+        filter: Option<String>,
+    },
+    EditConfig(Edit),
+    CopyConfig {
+        target: Datastore,
+        source: Source,
+    },
+    DeleteConfig {
+        target: Datastore,
+    },
+    Lock {
+        target: Datastore,
+    },
+    Unlock {
+        target: Datastore,
+    },
+    Commit,
+    DiscardChanges,
+    Validate {
+        source: Source,
+    },
+    CloseSession,
+    KillSession {
+        session: SessionId,
+    },
+    GetSchema {
+        identifier: String,
+        version: Option<String>,
+        format: Option<String>,
+    },
+    /// `cats-exec:schema-index`.
+    SchemaIndex {
+        content_id: Option<String>,
+    },
+}
+
+/// `edit-config`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // the parameters of RFC 6241 section 7.2
+pub struct Edit {
+    pub target: Datastore,
+    pub default_operation: DefaultOperation,
+    pub test_option: TestOption,
+    pub error_option: ErrorOption,
+    /// The `<config>` element as XML text.
+    pub config: String,
+}
+
+/// What a session is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// `<ok/>`.
+    Ok,
+    /// What stands inside of `<data>`, as XML text.
+    Data(String),
+    /// The text of a module, for `get-schema`.
+    Schema(std::sync::Arc<str>),
+    /// The answer to [`Request::SchemaIndex`]; the index is absent when the client has it.
+    #[allow(missing_docs)]
+    SchemaIndex { content_id: String, index: Option<std::sync::Arc<str>> },
+    /// One `rpc-error` each; never empty.
+    Errors(Vec<Error>),
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It asked to be closed.
+    Closed,
+    /// Its transport went away.
+    Dropped,
+    /// Another session killed it.
+    Killed {
+        /// The killer.
+        by: SessionId,
+    },
+}
