@@ -3,7 +3,7 @@
 use crate::fragment::XmlFragment;
 use crate::framing::{Decoder, Event, Framing, encode};
 use crate::hello::{Hello, HelloError};
-use crate::modules::Modules;
+use crate::modules::{Modules, NoModules};
 use crate::names::{BASE, BASE_1_0, BASE_1_1, MONITORING, YANG};
 use crate::path::to_modules;
 use crate::rpc::Operation;
@@ -214,8 +214,8 @@ impl Client {
     }
 
     fn hello(&self, message: &[u8]) -> Result<(Hello, Framing), HelloError> {
-        let hello = Hello::parse(message)?;
-        if !hello.session_id.is_some_and(|id| id > 0) {
+        let hello = Hello::parse(message).map_err(|error| refusal(message).unwrap_or(error))?;
+        if hello.session_id.unwrap_or(0) == 0 {
             return Err(HelloError::NoSessionId);
         }
         let framing = hello.agree(&self.settings.bases)?;
@@ -248,6 +248,15 @@ impl Client {
 
     fn send(&mut self, parts: Vec<String>) {
         self.outputs.extend(encode(self.sending, parts).into_iter().map(ClientOutput::Send));
+    }
+}
+
+/// A server that does not want us may say why instead of a hello.
+fn refusal(message: &[u8]) -> Option<HelloError> {
+    let xml = std::str::from_utf8(message).ok()?.to_owned();
+    match (RawReply { message_id: None, xml }).answer(&NoModules).ok()? {
+        Answer::Errors(errors) => errors.into_iter().next().map(|error| HelloError::Refused(Box::new(error))),
+        Answer::Ok | Answer::Data(_) | Answer::Output(_) => None,
     }
 }
 

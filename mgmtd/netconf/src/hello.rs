@@ -15,6 +15,9 @@ pub enum HelloError {
     /// Something else came first, such as an rpc.
     #[error("<{0}> before <hello>")]
     NotHello(String),
+    /// The server refuses the session and says why.
+    #[error("refused by the server: {0}")]
+    Refused(Box<cats_yang_tree::error::Error>),
     /// RFC 6241 section 8.1: a client must not send one.
     #[error("the client's hello carries a session-id")]
     SessionIdFromClient,

@@ -94,6 +94,13 @@ pub enum CloseReason {
     Connection(String),
 }
 
+/// What is written to a peer that gets no session: an `<rpc-reply>` with one error in place of the hello, which
+/// [`crate::Client`] reports as [`HelloError::Refused`].
+pub fn refuse_session(error: Error) -> Vec<u8> {
+    let parts = write_reply(&Echo::default(), error.into(), &crate::modules::NoModules);
+    encode(Framing::EndOfMessage, parts).concat()
+}
+
 /// The server's end of a NETCONF session, without I/O. After each call drain [`Session::poll_output`].
 ///
 /// Requests are handed out one at a time, so pipelined ones are answered in their order; what comes meanwhile waits

@@ -1,1 +1,24 @@
-//! NETCONF over SSH and over the local socket.
+//! NETCONF over SSH (RFC 6242) and over the local socket: who may connect, and the bytes of a session.
+//!
+//! This crate must not know what a request means: it accepts connections, says whose they are, and drives
+//! [`cats_mgmtd_netconf::Session`] over them. It decides nothing about access beyond "gets a session or not".
+//!
+//! [`LocalListener::run`] and [`SshListener::run`] send each accepted [`Connection`] to a bounded channel; the daemon
+//! makes a session for it and calls [`serve`], once per connection, in a task of its own.
+
+mod admission;
+mod authorized;
+mod connection;
+mod guard;
+mod host_key;
+mod local;
+mod serve;
+mod ssh;
+
+pub use admission::{Admission, Refusal, SessionLimits, Ticket};
+pub use authorized::{AuthorizedKeysError, Users, read_authorized_keys};
+pub use connection::{Connection, Transport};
+pub use host_key::{HostKey, HostKeyError};
+pub use local::LocalListener;
+pub use serve::{Respond, serve};
+pub use ssh::{SshLimits, SshListener};

@@ -1,0 +1,53 @@
+//! A connection whose user is known.
+
+use crate::admission::Ticket;
+use crate::ssh::SshChannel;
+use std::fmt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+/// How a user came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// NETCONF over SSH.
+    Ssh,
+    /// The local socket.
+    Local,
+}
+
+/// Bytes in both directions.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// An accepted connection, before its NETCONF session begins. It holds its place among the sessions until it is
+/// dropped or served.
+pub struct Connection {
+    /// Authenticated user name.
+    pub user: String,
+    /// How it came.
+    pub transport: Transport,
+    /// Whence: address and port, or process id, for logs and ietf-netconf-monitoring's source-host.
+    pub peer: String,
+    pub(crate) stream: Box<dyn Stream>,
+    pub(crate) channel: Option<SshChannel>,
+    pub(crate) _ticket: Ticket,
+}
+
+impl Connection {
+    /// Ends the connection after everything written was sent.
+    pub(crate) async fn finish(stream: &mut dyn Stream, channel: Option<SshChannel>) {
+        let _ = stream.shutdown().await;
+        if let Some(channel) = channel {
+            channel.finish().await;
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("user", &self.user)
+            .field("transport", &self.transport)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! Drives a NETCONF session over a connection.
+
+use crate::connection::{Connection, Stream};
+use cats_mgmtd_netconf::{CloseReason, Modules, Output, Reply, Rpc, Session};
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// A peer that takes no byte for so long loses the session.
+const STALL: Duration = Duration::from_secs(60);
+
+/// How much is read ahead while the peer does not take what is written; more than this and both wait, until one
+/// side gives way or [`STALL`] passes.
+const READ_AHEAD_WHILE_WRITING: usize = 4 << 20;
+
+/// A connection has so long to end.
+const FINISH: Duration = Duration::from_secs(5);
+
+/// Answers the requests of one session, one at a time.
+pub trait Respond: Send {
+    /// The answer to `rpc`. The future is dropped only when the session is killed or the server shuts down; when the
+    /// peer just goes away it is driven to its end.
+    fn respond(&mut self, rpc: Rpc) -> impl Future<Output = Reply> + Send;
+}
+
+/// Runs `session` over `connection` until it ends, and says why it ended. `kill` ends it from outside; dropping the
+/// sender of `kill` does nothing. Holds one reply in memory at most, and does not parse the next request before the
+/// answer to the one before is written.
+pub async fn serve<R: Respond>(
+    connection: Connection,
+    session: Session,
+    modules: &(dyn Modules + Send + Sync),
+    mut responder: R,
+    kill: oneshot::Receiver<CloseReason>,
+) -> CloseReason {
+    let Connection { stream, channel, _ticket, .. } = connection;
+    let mut driver = Driver { stream, session, kill: Some(kill), ended: false, buffer: vec![0; 32 << 10] };
+    let reason = loop {
+        let request = match driver.drain().await {
+            Ok(request) => request,
+            Err(reason) => break reason,
+        };
+        match request {
+            Some(rpc) => driver.answer(rpc, &mut responder, modules).await,
+            None => driver.wait().await,
+        }
+    };
+    let failed = matches!(reason, CloseReason::Connection(_));
+    if failed || timeout(FINISH, Connection::finish(&mut *driver.stream, channel.clone())).await.is_err() {
+        if let Some(channel) = channel {
+            channel.abandon();
+        }
+    }
+    reason
+}
+
+struct Driver {
+    stream: Box<dyn Stream>,
+    session: Session,
+    kill: Option<oneshot::Receiver<CloseReason>>,
+    /// The peer sends no more.
+    ended: bool,
+    buffer: Vec<u8>,
+}
+
+impl Driver {
+    /// Writes what the session has to say, up to a request or the end.
+    async fn drain(&mut self) -> Result<Option<Rpc>, CloseReason> {
+        while let Some(output) = self.session.poll_output() {
+            match output {
+                Output::Send(bytes) => self.write(&bytes).await?,
+                Output::Request(rpc) => return Ok(Some(rpc)),
+                Output::Closed(reason) => return Err(reason),
+            }
+        }
+        let _ = self.stream.flush().await;
+        Ok(None)
+    }
+
+    /// Writes all of `bytes`; meanwhile reads on, so that two sides that both write do not block each other.
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        let (mut reader, mut writer) = tokio::io::split(&mut self.stream);
+        let mut stall = pin!(sleep(STALL));
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let may_read = !self.ended && self.session.backlog() < READ_AHEAD_WHILE_WRITING;
+            tokio::select! {
+                biased;
+                reason = killed(&mut self.kill) => return Err(reason),
+                written = writer.write(rest) => match written {
+                    Ok(0) => return Err(CloseReason::Connection("it takes no more bytes".to_owned())),
+                    Ok(count) => {
+                        rest = rest.get(count..).unwrap_or_default();
+                        stall.as_mut().reset(Instant::now() + STALL);
+                    }
+                    Err(error) => return Err(CloseReason::Connection(error.to_string())),
+                },
+                read = reader.read(&mut self.buffer), if may_read => match read {
+                    Ok(0) | Err(_) => self.ended = true,
+                    Ok(count) => {
+                        let now = Instant::now().into_std();
+                        self.session.handle_bytes(self.buffer.get(..count).unwrap_or_default(), now);
+                    }
+                },
+                () = &mut stall => {
+                    let why = format!("the peer took nothing for {} s", STALL.as_secs());
+                    return Err(CloseReason::Connection(why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer; reads ahead meanwhile, within bounds.
+    async fn answer<R: Respond>(
+        &mut self,
+        rpc: Rpc,
+        responder: &mut R,
+        modules: &(dyn Modules + Send + Sync),
+    ) {
+        let mut answer = pin!(responder.respond(rpc));
+        loop {
+            let may_read = !self.ended && self.session.wants_input();
+            tokio::select! {
+                biased;
+                reason = killed(&mut self.kill) => return self.session.close(reason),
+                reply = &mut answer => {
+                    self.session.reply(reply, modules, Instant::now().into_std());
+                    if self.ended {
+                        self.session.handle_eof();
+                    }
+                    return;
+                }
+                read = self.stream.read(&mut self.buffer), if may_read => self.ended = self.took(read),
+            }
+        }
+    }
+
+    /// Waits for bytes, for time, or for the end.
+    async fn wait(&mut self) {
+        if self.ended {
+            // Only now, with all that was read handed over.
+            return self.session.handle_eof();
+        }
+        let due = self.session.poll_timeout().map(|(due, _)| Instant::from_std(due));
+        let timer = async {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            reason = killed(&mut self.kill) => self.session.close(reason),
+            read = self.stream.read(&mut self.buffer) => self.ended = self.took(read),
+            () = timer => self.session.handle_timeout(Instant::now().into_std()),
+        }
+    }
+
+    /// Hands over what was read; true at the end.
+    fn took(&mut self, read: std::io::Result<usize>) -> bool {
+        match read {
+            Ok(0) | Err(_) => true,
+            Ok(count) => {
+                self.session
+                    .handle_bytes(self.buffer.get(..count).unwrap_or_default(), Instant::now().into_std());
+                false
+            }
+        }
+    }
+}
+
+/// Ready when the session is to end from outside; never if nobody can say so any more.
+async fn killed(kill: &mut Option<oneshot::Receiver<CloseReason>>) -> CloseReason {
+    if let Some(receiver) = kill {
+        let said = receiver.await;
+        *kill = None;
+        if let Ok(reason) = said {
+            return reason;
+        }
+    }
+    std::future::pending().await
+}
