@@ -55,5 +55,5 @@ demo: programs
 	$(SUDO) $(TARGET)/debug/cats-lab demo $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(HOLD),--hold)
 
 bench: programs
-	cargo build --release --locked -p cats-conformance --bin cats-bench
+	cargo build --release --locked -p cats-bench
 	$(SUDO) $(TARGET)/release/cats-bench $(if $(ONLY),--only $(ONLY))

@@ -4,6 +4,7 @@ use crate::wait::{BOUND, wait_at_most};
 use crate::{LabError, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
@@ -33,6 +34,22 @@ pub fn run(program: impl AsRef<str>, args: &[&str]) -> Result<String> {
 pub fn outcome(program: &str, args: &[&str]) -> Result<Outcome> {
     let output = Command::new(program).args(args).stdin(Stdio::null()).output();
     Ok(Outcome::from(output.map_err(LabError::of(format!("starting {program}")))?))
+}
+
+/// Runs a command to its end with `input` on its standard input, which is then closed.
+pub fn run_with_input(mut command: Command, input: &[u8]) -> Result<Outcome> {
+    let doing = format!("running {}", command.get_program().to_string_lossy());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(LabError::of(doing.clone()))?;
+    let stdin = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // A program that ends before it has read everything is its caller's business, not the pipe's.
+            stdin.map(|mut stdin| stdin.write_all(input))
+        });
+        child.wait_with_output()
+    });
+    output.map(Outcome::from).map_err(LabError::of(doing))
 }
 
 impl From<Output> for Outcome {

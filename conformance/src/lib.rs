@@ -15,6 +15,7 @@ pub mod namespace;
 pub mod netconf;
 pub mod node;
 pub mod pki;
+pub mod server;
 pub mod service;
 pub mod wait;
 

@@ -41,11 +41,16 @@ impl Session {
 
     /// Sends an operation and gives the whole reply, an error reply too.
     pub fn call(&mut self, operation: &str) -> Result<String> {
+        self.send(operation)?;
+        self.receive()
+    }
+
+    /// Sends an operation without waiting for its reply.
+    pub fn send(&mut self, operation: &str) -> Result<()> {
         let id = self.next_id;
         self.next_id += 1;
         let rpc = format!("<rpc xmlns=\"{BASE}\" message-id=\"{id}\">{operation}</rpc>");
-        self.send_raw(format!("\n#{}\n{rpc}\n##\n", rpc.len()).as_bytes())?;
-        self.receive()
+        self.send_raw(format!("\n#{}\n{rpc}\n##\n", rpc.len()).as_bytes())
     }
 
     /// Sends an operation; an error reply is an error with the reply's text.

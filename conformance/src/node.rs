@@ -42,6 +42,7 @@ pub struct Node {
     folder: PathBuf,
     ssh: String,
     key: AdministratorKey,
+    modules: Vec<PathBuf>,
     engined: Option<Background>,
     mgmtd: Option<Background>,
 }
@@ -66,6 +67,7 @@ impl Node {
             folder,
             ssh: ssh.to_owned(),
             key: key.clone(),
+            modules: Vec::new(),
             engined: None,
             mgmtd: None,
         };
@@ -101,6 +103,11 @@ impl Node {
         self.folder.join("run/netconf.sock")
     }
 
+    /// Has the management daemon load a further YANG module when it starts.
+    pub fn load_module(&mut self, file: PathBuf) {
+        self.modules.push(file);
+    }
+
     /// Starts both daemons and waits until they are ready.
     pub fn start(&mut self) -> Result<()> {
         self.start_engined()?;
@@ -124,6 +131,9 @@ impl Node {
         command.args(["--ssh", &self.ssh, "--user"]);
         command.arg(format!("{}:{}", AdministratorKey::USER, self.key.public.display()));
         command.arg("--engine").arg(self.folder.join("run/engine.sock"));
+        for module in &self.modules {
+            command.arg("--extra-module").arg(module);
+        }
         self.mgmtd = Some(self.spawn("mgmtd", command)?);
         Ok(())
     }

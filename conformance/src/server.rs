@@ -1,0 +1,63 @@
+//! A management daemon by itself, as the NETCONF tests need it: no engine beside it, a namespace around it.
+
+use crate::Result;
+use crate::command::{Outcome, run_with_input};
+use crate::lab::{Lab, repository_root, target_dir};
+use crate::node::{AdministratorKey, Node};
+use std::sync::Arc;
+
+/// Where the daemon listens, inside of its namespace.
+pub const ADDRESS: &str = "127.0.0.1";
+/// NETCONF's port.
+pub const PORT: &str = "830";
+
+/// The daemon, its lab and its administrator's key.
+#[derive(Debug)]
+pub struct Server {
+    /// The node, whose engine does not run.
+    pub node: Node,
+    /// The administrator's key.
+    pub key: AdministratorKey,
+    /// The lab with its folder.
+    pub lab: Lab,
+}
+
+impl Server {
+    /// Starts a daemon with an empty datastore and the module `lab-example`.
+    pub fn start(name: &str) -> Result<Server> {
+        let lab = Lab::create(name)?;
+        let key = AdministratorKey::create(&lab, "admin-key")?;
+        let host = Arc::new(lab.host("mgmt")?);
+        let mut node = Node::create(&lab, "server", host, &format!("{ADDRESS}:{PORT}"), &key)?;
+        node.load_module(repository_root().join("conformance/lab/lab-example.yang"));
+        node.start_mgmtd()?;
+        Ok(Server { node, key, lab })
+    }
+
+    /// Runs one of the checks of ncclient.
+    pub fn ncclient(&self, check: &str) -> Result<()> {
+        let python = target_dir().join("venv/bin/python").display().to_string();
+        let script = repository_root().join("conformance/clients/ncclient_checks.py").display().to_string();
+        let key = self.key.private.display().to_string();
+        let args = [script.as_str(), ADDRESS, PORT, AdministratorKey::USER, &key, check];
+        self.node.host().run(&python, &args).map(drop)
+    }
+
+    /// Runs OpenSSH's client with the subsystem netconf as `user` with the private key `key`, `input` on its
+    /// standard input, which is then closed.
+    pub fn ssh(&self, user: &str, key: &AdministratorKey, options: &[&str], input: &[u8]) -> Result<Outcome> {
+        let mut command = self.node.host().command("ssh");
+        command.args(["-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no"]);
+        command.args([
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+            "-o",
+            "LogLevel=ERROR",
+            "-o",
+            "IdentitiesOnly=yes",
+        ]);
+        command.arg("-i").arg(&key.private).args(options);
+        command.args(["-p", PORT, &format!("{user}@{ADDRESS}"), "-s", "netconf"]);
+        run_with_input(command, input)
+    }
+}

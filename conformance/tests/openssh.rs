@@ -1,0 +1,193 @@
+//! OpenSSH's own client with `-s netconf` and handwritten messages, in both framings, and all that a wrong client
+//! can send. Needs root.
+
+use cats_conformance::Result;
+use cats_conformance::node::AdministratorKey;
+use cats_conformance::server::Server;
+
+const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+
+fn hello(base: &str) -> String {
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><hello xmlns=\"{BASE}\"><capabilities>\
+         <capability>urn:ietf:params:netconf:base:{base}</capability></capabilities></hello>]]>]]>"
+    )
+}
+
+fn rpc(id: u32, operation: &str) -> String {
+    format!("<rpc xmlns=\"{BASE}\" message-id=\"{id}\">{operation}</rpc>")
+}
+
+fn chunked(message: &str) -> String {
+    format!("\n#{}\n{message}\n##\n", message.len())
+}
+
+const GET: &str = "<get-config><source><running/></source><filter type=\"subtree\">\
+                   <gear xmlns=\"urn:catsd:lab:example\"/></filter></get-config>";
+
+/// What the server answered to these bytes as the administrator, and that ssh ended.
+fn answer(server: &Server, input: &str) -> Result<String> {
+    Ok(server.ssh(AdministratorKey::USER, &server.key, &[], input.as_bytes())?.stdout)
+}
+
+#[test]
+fn a_client_of_base_1_0_is_served_in_end_of_message_framing() -> Result<()> {
+    let server = Server::start("openssh-1-0")?;
+    let edit = "<edit-config><target><candidate/></target><config><gear xmlns=\"urn:catsd:lab:example\">\
+                <knob>12</knob></gear></config></edit-config>";
+    let script: String = [edit, "<commit/>", GET, "<close-session/>"]
+        .iter()
+        .zip(1..)
+        // A person presses Enter after each message: blanks between messages are skipped.
+        .map(|(operation, id)| rpc(id, operation) + "]]>]]>\n")
+        .collect();
+    let said = answer(&server, &(hello("1.0") + "\n" + &script))?;
+    let messages: Vec<&str> = said.split("]]>]]>").collect();
+    assert_eq!(messages.len(), 6, "hello, four replies and nothing more: {said}");
+    assert!(messages[0].contains("urn:ietf:params:netconf:base:1.1"), "{said}");
+    for (message, id) in messages[1..5].iter().zip(1..) {
+        assert!(message.contains(&format!("message-id=\"{id}\"")), "{message}");
+    }
+    assert!(messages[3].contains("<knob>12</knob>"), "{said}");
+    assert!(messages[4].contains("<ok"), "{said}");
+    assert!(!said.contains("\n#"), "chunked framing was not agreed on: {said}");
+    Ok(())
+}
+
+#[test]
+fn a_client_of_base_1_1_is_served_in_chunks_of_any_size() -> Result<()> {
+    let server = Server::start("openssh-1-1")?;
+    let tiny: String = rpc(1, GET).chars().map(|c| format!("\n#1\n{c}")).collect::<String>() + "\n##\n";
+    // The hello and the first message come in one write.
+    let said = answer(&server, &(hello("1.1") + &tiny + &chunked(&rpc(2, "<close-session/>"))))?;
+    let (_, replies) = said.split_once("]]>]]>").unwrap_or_default();
+    assert!(replies.starts_with("\n#"), "{said}");
+    assert!(replies.contains("message-id=\"1\"") && replies.contains("message-id=\"2\""), "{said}");
+    assert!(replies.trim_end().ends_with("##"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_bad_chunk_header_ends_the_session() -> Result<()> {
+    let server = Server::start("openssh-chunk")?;
+    for header in ["\n#0\n", "\n#4294967296\n", "\n#x\n", "\n#-1\n", "#5\n"] {
+        let said = answer(&server, &(hello("1.1") + header + &rpc(1, GET) + "\n##\n"))?;
+        assert!(!said.contains("<data"), "{header:?} was taken: {said}");
+    }
+    // The server itself is as good as before.
+    let said = answer(&server, &(hello("1.1") + &chunked(&rpc(7, "<close-session/>"))))?;
+    assert!(said.contains("message-id=\"7\"") && said.contains("<ok"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn malformed_xml_is_refused_as_malformed() -> Result<()> {
+    let server = Server::start("openssh-malformed")?;
+    let broken = [
+        format!("<rpc xmlns=\"{BASE}\" message-id=\"1\"><get-config></rpc>"),
+        format!(
+            "<!DOCTYPE rpc [<!ENTITY e \"x\">]><rpc xmlns=\"{BASE}\" message-id=\"1\"><get>&e;</get></rpc>"
+        ),
+        "not xml at all".to_owned(),
+        format!("<rpc xmlns=\"{BASE}\" message-id=\"1\"><p:get/></rpc>"),
+    ];
+    for message in broken {
+        let said = answer(&server, &(hello("1.1") + &chunked(&message)))?;
+        let (_, replies) = said.split_once("]]>]]>").unwrap_or_default();
+        assert!(!replies.contains("<data"), "{message} was answered: {said}");
+        if !replies.is_empty() {
+            assert!(replies.contains("malformed-message"), "{message}: {said}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_rpc_without_message_id_is_told_what_it_lacks() -> Result<()> {
+    let server = Server::start("openssh-message-id")?;
+    let message = format!("<rpc xmlns=\"{BASE}\"><get/></rpc>");
+    let said = answer(&server, &(hello("1.1") + &chunked(&message) + &chunked(&rpc(2, "<close-session/>"))))?;
+    for wanted in
+        ["missing-attribute", "<bad-attribute>message-id</bad-attribute>", "<bad-element>rpc</bad-element>"]
+    {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(said.contains("message-id=\"2\""), "the session goes on: {said}");
+    Ok(())
+}
+
+#[test]
+fn a_client_that_sends_a_session_id_or_skips_the_hello_is_dropped() -> Result<()> {
+    let server = Server::start("openssh-hello")?;
+    let with_id = hello("1.1").replace("</hello>", "<session-id>4</session-id></hello>");
+    for first in [with_id, format!("{}]]>]]>", rpc(1, GET)), hello("9.9")] {
+        let said = answer(&server, &(first + &chunked(&rpc(2, GET))))?;
+        assert!(!said.contains("<data"), "{said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_wrong_key_and_an_unknown_user_get_no_session() -> Result<()> {
+    let server = Server::start("openssh-keys")?;
+    let stranger = AdministratorKey::create(&server.lab, "stranger-key")?;
+    let input = hello("1.1") + &chunked(&rpc(1, "<close-session/>"));
+    for (user, key) in [(AdministratorKey::USER, &stranger), ("mallory", &server.key)] {
+        let outcome = server.ssh(user, key, &[], input.as_bytes())?;
+        assert_eq!(outcome.status.code(), Some(255), "{user}: {outcome:?}");
+        assert!(outcome.stdout.is_empty(), "{outcome:?}");
+        assert!(outcome.stderr.contains("Permission denied"), "{outcome:?}");
+    }
+    // A password is no way in either, and the right key still is.
+    let outcome = server.ssh(AdministratorKey::USER, &server.key, &["-v"], input.as_bytes())?;
+    assert!(outcome.stdout.contains("message-id=\"1\""), "{outcome:?}");
+    let offered = outcome.stderr.lines().find(|line| line.contains("Authentications that can continue"));
+    assert!(offered.is_none_or(|line| !line.contains("password")), "{outcome:?}");
+    Ok(())
+}
+
+#[test]
+fn a_pseudo_terminal_and_environment_asked_for_with_the_subsystem_change_nothing() -> Result<()> {
+    let server = Server::start("openssh-pty")?;
+    let input = hello("1.1") + &chunked(&rpc(1, "<close-session/>"));
+    let options = ["-tt", "-o", "SetEnv=LAB=1"];
+    let outcome = server.ssh(AdministratorKey::USER, &server.key, &options, input.as_bytes())?;
+    assert!(outcome.stdout.contains("message-id=\"1\""), "{outcome:?}");
+    assert_eq!(outcome.stdout.matches("<hello").count(), 1, "the client's hello was echoed: {outcome:?}");
+    Ok(())
+}
+
+#[test]
+fn a_message_deeper_than_the_bound_is_refused_and_the_server_lives() -> Result<()> {
+    let server = Server::start("openssh-deep")?;
+    let deep = "<a>".repeat(100_000) + &"</a>".repeat(100_000);
+    let said = answer(&server, &(hello("1.1") + &chunked(&rpc(1, &deep))))?;
+    let (_, replies) = said.split_once("]]>]]>").unwrap_or_default();
+    assert!(replies.is_empty() || replies.contains("rpc-error"), "{said}");
+    let said = answer(&server, &(hello("1.1") + &chunked(&rpc(7, "<close-session/>"))))?;
+    assert!(said.contains("message-id=\"7\""), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_message_beyond_the_bound_of_64_mib_is_too_big() -> Result<()> {
+    let server = Server::start("openssh-big")?;
+    let padding = "x".repeat(1 << 20);
+    let mut input = hello("1.1") + &format!("\n#{}\n", (80 << 20) + 200);
+    input.push_str(&format!(
+        "<rpc xmlns=\"{BASE}\" message-id=\"1\"><edit-config><target><candidate/></target>"
+    ));
+    for _ in 0..80 {
+        input.push_str(&padding);
+    }
+    let said = answer(&server, &input)?;
+    let (_, replies) = said.split_once("]]>]]>").unwrap_or_default();
+    assert!(
+        replies.is_empty() || replies.contains("too-big"),
+        "{}",
+        replies.chars().take(500).collect::<String>()
+    );
+    let said = answer(&server, &(hello("1.1") + &chunked(&rpc(7, "<close-session/>"))))?;
+    assert!(said.contains("message-id=\"7\""), "{said}");
+    Ok(())
+}
