@@ -1,0 +1,38 @@
+//! The path selector, a file per concern:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config` | what a C-PS is configured with |
+//! | `catalogue` | services, their addresses and instances; resolution of a request |
+//! | `cst`, `nst` | the computing and the network service table |
+//! | `nodes` | forwarders: who is attached, with which capabilities and deliveries |
+//! | `selection` | the joint selection |
+//! | `admission` | token buckets and the memory of request generations |
+//! | `flow`, `paths`, `reservation`, `timers` | the tables of flows, shared paths, reserved slots and deadlines |
+//! | `machine` | [`Cps`]: the flow state machine over all of these |
+
+mod admission;
+mod catalogue;
+mod config;
+mod cst;
+mod flow;
+mod machine;
+mod nodes;
+mod nst;
+mod paths;
+mod reservation;
+mod selection;
+mod timers;
+
+pub use catalogue::{Catalogue, Instance, Service};
+pub use config::{
+    Admission, CpsConfig, Deadlines, ForwarderConfig, InstanceConfig, PathMetric, Policy, Precedence, Rank,
+    ServiceConfig, StaticMetric, Weights,
+};
+pub use cst::{Cst, Record, Row, Source};
+pub use flow::FlowState;
+pub use machine::{
+    AttachError, Counters, Cps, Event, FlowCursor, FlowView, NodeView, Output, Refused, ReservationView,
+};
+pub use nodes::{ControlPlane, DataPlane, DeliveryStatus};
+pub use nst::{Nst, PathRecord};

@@ -1,0 +1,172 @@
+//! The service catalogue: which service a request means, and which instances serve it (CP-4, CP-36).
+
+use super::config::{InstanceConfig, Policy, Precedence, ServiceConfig};
+use super::nodes::{DeliveryStatus, NodeIx};
+use cats_engine_types::{
+    Constraints, CsId, CsciId, Family, Locator, RequestFailure, ServiceAddress, ServiceMatch, TenantId,
+};
+use rustc_hash::FxHashMap;
+use std::net::IpAddr;
+
+/// All services.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    /// Ordered by CS-ID.
+    services: Vec<Service>,
+    by_id: FxHashMap<CsId, usize>,
+    by_match: FxHashMap<(IpAddr, u8, u16), usize>,
+}
+
+/// A service.
+#[derive(Debug)]
+pub struct Service {
+    /// Its identity.
+    pub cs_id: CsId,
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Whether new flows are steered.
+    pub enabled: bool,
+    /// What its traffic looks like.
+    pub matches: Vec<ServiceMatch>,
+    /// Tenants that may use it; empty: all.
+    pub tenants: Vec<TenantId>,
+    /// What holds when a request to one of its addresses carries another CS-ID.
+    pub precedence: Precedence,
+    /// What holds for each request.
+    pub constraints: Constraints,
+    /// How candidates rank.
+    pub policy: Policy,
+    /// Its instances, ordered by CSCI-ID.
+    pub instances: Vec<Instance>,
+}
+
+/// An instance of a service.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// Its identity.
+    pub csci_id: CsciId,
+    /// Whether it takes new flows.
+    pub enabled: bool,
+    /// Where IPv4 flows reach it, and whether the egress delivers there.
+    pub v4: Option<(Locator, DeliveryStatus)>,
+    /// Where IPv6 flows reach it, and whether the egress delivers there.
+    pub v6: Option<(Locator, DeliveryStatus)>,
+    pub(super) egress: NodeIx,
+}
+
+impl Instance {
+    pub(super) fn new(config: &InstanceConfig, egress: NodeIx) -> Self {
+        let at = |locator: Option<Locator>| locator.map(|locator| (locator, DeliveryStatus::Detached));
+        Self {
+            csci_id: config.csci_id,
+            enabled: config.enabled,
+            v4: at(config.v4),
+            v6: at(config.v6),
+            egress,
+        }
+    }
+
+    /// Where flows of the family reach it, and whether the egress delivers there.
+    pub fn locator(&self, family: Family) -> Option<(Locator, DeliveryStatus)> {
+        match family {
+            Family::V4 => self.v4,
+            Family::V6 => self.v6,
+        }
+    }
+}
+
+impl Service {
+    /// The instance with this identity.
+    pub fn instance(&self, csci_id: CsciId) -> Option<&Instance> {
+        let at = self.instances.binary_search_by_key(&csci_id, |instance| instance.csci_id).ok()?;
+        self.instances.get(at)
+    }
+}
+
+impl Catalogue {
+    pub(super) fn new(configs: &[ServiceConfig], mut node: impl FnMut(&InstanceConfig) -> NodeIx) -> Self {
+        let mut catalogue = Self::default();
+        for config in configs {
+            let mut instances: Vec<Instance> =
+                config.instances.iter().map(|instance| Instance::new(instance, node(instance))).collect();
+            instances.sort_by_key(|instance| instance.csci_id);
+            let service = Service {
+                cs_id: config.cs_id,
+                name: config.name.clone(),
+                enabled: config.enabled,
+                matches: config.matches.clone(),
+                tenants: config.tenants.clone(),
+                precedence: config.precedence,
+                constraints: config.constraints,
+                policy: config.policy,
+                instances,
+            };
+            catalogue.services.push(service);
+        }
+        catalogue.services.sort_by_key(|service| service.cs_id);
+        for (at, service) in catalogue.services.iter().enumerate() {
+            catalogue.by_id.insert(service.cs_id, at);
+            // A service that is not enabled neither takes requests nor stands in another one's way.
+            if service.enabled {
+                for entry in &service.matches {
+                    catalogue.by_match.insert(match_key(entry), at);
+                }
+            }
+        }
+        catalogue
+    }
+
+    /// All services, ordered by CS-ID.
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    /// The service with this identity.
+    pub fn service(&self, cs_id: CsId) -> Option<&Service> {
+        self.services.get(*self.by_id.get(&cs_id)?)
+    }
+
+    pub(super) fn instances_mut(&mut self) -> impl Iterator<Item = &mut Instance> {
+        self.services.iter_mut().flat_map(|service| service.instances.iter_mut())
+    }
+
+    /// The service that a destination names; never more than one, since overlapping services are no valid
+    /// configuration.
+    pub fn by_destination(&self, destination: &ServiceAddress) -> Option<&Service> {
+        let (protocol, port) = (destination.protocol.0, destination.port);
+        [(protocol, port), (protocol, 0), (0, port), (0, 0)]
+            .into_iter()
+            .find_map(|(protocol, port)| self.by_match.get(&(destination.address, protocol, port)))
+            .and_then(|at| self.services.get(*at))
+    }
+
+    /// The service that a request means: by its destination, by its own CS-ID, or by both where they agree or a
+    /// precedence is configured.
+    pub fn resolve(
+        &self,
+        destination: &ServiceAddress,
+        explicit: Option<CsId>,
+    ) -> Result<&Service, RequestFailure> {
+        let by_destination = self.by_destination(destination);
+        let Some(explicit) = explicit else {
+            return by_destination.ok_or(RequestFailure::UnknownService);
+        };
+        let by_id = self.service(explicit).filter(|service| service.enabled);
+        match by_destination {
+            None => by_id.ok_or(RequestFailure::UnknownService),
+            Some(service) if service.cs_id == explicit => Ok(service),
+            Some(service) => match service.precedence {
+                Precedence::Reject => {
+                    Err(RequestFailure::IdentityConflict { destination: service.cs_id, explicit })
+                }
+                Precedence::CsId => by_id.ok_or(RequestFailure::UnknownService),
+                Precedence::Destination => Ok(service),
+            },
+        }
+    }
+}
+
+/// Protocol 0 and port 0 stand for all: no flow has them.
+fn match_key(entry: &ServiceMatch) -> (IpAddr, u8, u16) {
+    (entry.address, entry.protocol.map_or(0, |protocol| protocol.0), entry.port.unwrap_or(0))
+}

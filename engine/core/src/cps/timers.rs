@@ -1,0 +1,34 @@
+//! Deadlines: one for each key, in the order of time. Setting, clearing and taking cost O(log n).
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+#[derive(Debug)]
+pub(super) struct Timers<K>(BTreeSet<(Instant, K)>);
+
+impl<K: Ord + Copy> Timers<K> {
+    pub(super) fn new() -> Self {
+        Self(BTreeSet::new())
+    }
+
+    /// Sets a deadline; `old` is the one that the key had.
+    pub(super) fn set(&mut self, key: K, old: Option<Instant>, new: Option<Instant>) {
+        if let Some(old) = old {
+            self.0.remove(&(old, key));
+        }
+        if let Some(new) = new {
+            self.0.insert((new, key));
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<(Instant, K)> {
+        self.0.first().copied()
+    }
+
+    /// Takes one that is due.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<K> {
+        let (at, key) = self.next().filter(|(at, _)| *at <= now)?;
+        self.0.remove(&(at, key));
+        Some(key)
+    }
+}
