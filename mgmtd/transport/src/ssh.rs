@@ -225,10 +225,7 @@ impl Peer {
     }
 
     /// Makes a connection of the channel, or says why not.
-    fn begin(&mut self, id: ChannelId, name: &str, session: &Session) -> Result<(), String> {
-        if name != SUBSYSTEM {
-            return Err(format!("there is no subsystem '{name}' here, only '{SUBSYSTEM}'"));
-        }
+    fn begin(&mut self, id: ChannelId, session: &Session) -> Result<(), String> {
         let user = self.user.clone().ok_or("not authenticated")?;
         let ticket = self.admission.admit(&user).map_err(|refusal| refusal.to_string())?;
         let channel = self.channels.remove(&id).ok_or("the channel is in use already")?;
@@ -250,11 +247,15 @@ impl Peer {
         self.progress.send_modify(|progress| progress.sessions = self.serving.len());
     }
 
-    /// Refuses a request on a channel and says why on its standard error.
-    fn refuse(&self, id: ChannelId, why: &str, session: &mut Session) -> Result<(), russh::Error> {
+    /// Says why there is nothing for the client, on standard error, and closes the channel with exit status 1. A
+    /// plain failure would make OpenSSH give up before it prints the reason.
+    fn turn_away(&self, id: ChannelId, why: &str, session: &mut Session) -> Result<(), russh::Error> {
         info!(peer = %self.peer, user = self.user.as_deref(), why, "SSH request refused");
+        session.channel_success(id)?;
         session.extended_data(id, 1, format!("{why}\r\n").into_bytes())?;
-        session.channel_failure(id)
+        session.exit_status_request(id, 1)?;
+        session.eof(id)?;
+        session.close(id)
     }
 }
 
@@ -313,9 +314,13 @@ impl Handler for Peer {
         name: &str,
         session: &mut Session,
     ) -> Result<(), Self::Error> {
-        match self.begin(id, name, session) {
+        if name != SUBSYSTEM {
+            info!(peer = %self.peer, user = self.user.as_deref(), name, "SSH subsystem refused: there is only netconf");
+            return session.channel_failure(id);
+        }
+        match self.begin(id, session) {
             Ok(()) => session.channel_success(id),
-            Err(why) => self.refuse(id, &why, session),
+            Err(why) => self.turn_away(id, &why, session),
         }
     }
 
@@ -346,7 +351,7 @@ impl Handler for Peer {
     }
 
     async fn shell_request(&mut self, channel: ChannelId, session: &mut Session) -> Result<(), Self::Error> {
-        self.refuse(channel, "there is no shell here, only the subsystem netconf (ssh -s)", session)
+        self.turn_away(channel, "there is no shell here, only the subsystem netconf (ssh -s)", session)
     }
 
     async fn exec_request(
@@ -355,7 +360,7 @@ impl Handler for Peer {
         _data: &[u8],
         session: &mut Session,
     ) -> Result<(), Self::Error> {
-        self.refuse(
+        self.turn_away(
             channel,
             "no commands are run here, there is only the subsystem netconf (ssh -s)",
             session,

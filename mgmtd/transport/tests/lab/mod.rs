@@ -1,0 +1,185 @@
+//! A small NETCONF server on this machine, and the keys to log in to it.
+
+use cats_mgmtd_netconf::{CloseReason, Limits, NoModules, Operation, Reply, Rpc, Session, Settings};
+use cats_mgmtd_transport::{
+    Admission, Connection, HostKey, LocalListener, Respond, SessionLimits, SshLimits, SshListener, Users,
+    serve,
+};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Nothing in these tests takes longer, short of a failure.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client's hello with base:1.1.
+pub const HELLO: &str = "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities>\
+    <capability>urn:ietf:params:netconf:base:1.1</capability></capabilities></hello>]]>]]>";
+
+/// `content` as the chunked rpc number `id`.
+pub fn rpc(id: u32, content: &str) -> String {
+    let base = "urn:ietf:params:xml:ns:netconf:base:1.0";
+    let text = format!("<rpc xmlns=\"{base}\" message-id=\"{id}\">{content}</rpc>");
+    format!("\n#{}\n{text}\n##\n", text.len())
+}
+
+/// How the server is set up.
+pub struct Setup {
+    pub ssh: SshLimits,
+    pub sessions: SessionLimits,
+    /// Size of the answer to `<get>`, in bytes.
+    pub data: usize,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { ssh: SshLimits::default(), sessions: SessionLimits::default(), data: 10 }
+    }
+}
+
+/// The running server. It ends with the value.
+pub struct Lab {
+    pub dir: TempDir,
+    pub address: SocketAddr,
+    /// Requests answered so far.
+    pub answered: Arc<AtomicUsize>,
+    /// Why sessions ended, and whose they were, in order.
+    pub ended: watch::Receiver<Vec<(String, CloseReason)>>,
+    /// Killers of the sessions, in order of their begin.
+    pub kills: mpsc::Receiver<oneshot::Sender<CloseReason>>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(|task| task.abort());
+    }
+}
+
+struct Echo {
+    data: usize,
+    answered: Arc<AtomicUsize>,
+}
+
+impl Respond for Echo {
+    async fn respond(&mut self, rpc: Rpc) -> Reply {
+        self.answered.fetch_add(1, Ordering::SeqCst);
+        match rpc.operation {
+            Operation::Get { .. } => {
+                Reply::Data(format!("<echo xmlns=\"urn:echo\">{}</echo>", "x".repeat(self.data)))
+            }
+            _ => Reply::Ok,
+        }
+    }
+}
+
+impl Lab {
+    /// Starts the server, with one key for the user ann, `dir/ann`.
+    pub async fn start(setup: Setup) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(dir.path(), open).unwrap();
+        make_key(&dir.path().join("ann"), &["-t", "ed25519"]);
+        std::fs::copy(dir.path().join("ann.pub"), dir.path().join("authorized")).unwrap();
+        let key = HostKey::load_or_create(dir.path()).unwrap();
+        let users = Users::new([("ann".to_owned(), dir.path().join("authorized"))]);
+        let admission = Admission::new(setup.sessions);
+        let any = "127.0.0.1:0".parse().unwrap();
+        let ssh = SshListener::bind(any, key, users, setup.ssh, Arc::clone(&admission)).await.unwrap();
+        let address = ssh.local_addr().unwrap();
+        let local = LocalListener::bind(&dir.path().join("netconf.sock"), admission).unwrap();
+        let (accepted, connections) = mpsc::channel(16);
+        let answered = Arc::new(AtomicUsize::new(0));
+        let (ended_sender, ended) = watch::channel(Vec::new());
+        let (kill_sender, kills) = mpsc::channel(64);
+        let echo = (setup.data, Arc::clone(&answered));
+        let tasks = vec![
+            tokio::spawn(ssh.run(accepted.clone())),
+            tokio::spawn(local.run(accepted)),
+            tokio::spawn(sessions(connections, echo, ended_sender, kill_sender)),
+        ];
+        Self { dir, address, answered, ended, kills, tasks }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join("netconf.sock")
+    }
+
+    /// `ssh` with everything that makes it depend on this machine switched off.
+    pub fn ssh(&self, user: &str, key: &Path) -> Command {
+        let mut command = Command::new("ssh");
+        command.args(["-F", "/dev/null", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes"]);
+        command.args([
+            "-o",
+            "StrictHostKeyChecking=no",
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+            "-o",
+            "LogLevel=ERROR",
+        ]);
+        command.args(["-o", "IdentityAgent=none", "-p", &self.address.port().to_string()]);
+        command.arg("-i").arg(key).arg(format!("{user}@127.0.0.1"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// As [`Lab::ssh`], for ann with her key.
+    pub fn ann(&self) -> Command {
+        self.ssh("ann", &self.dir.path().join("ann"))
+    }
+
+    /// Waits until so many sessions have ended.
+    pub async fn ended(&mut self, count: usize) -> Vec<(String, CloseReason)> {
+        let ended = self.ended.wait_for(|ended| ended.len() >= count);
+        tokio::time::timeout(PATIENCE, ended).await.unwrap().unwrap().clone()
+    }
+}
+
+async fn sessions(
+    mut connections: mpsc::Receiver<Connection>,
+    (data, answered): (usize, Arc<AtomicUsize>),
+    ended: watch::Sender<Vec<(String, CloseReason)>>,
+    kills: mpsc::Sender<oneshot::Sender<CloseReason>>,
+) {
+    let ended = Arc::new(ended);
+    let mut session_id = 0;
+    while let Some(connection) = connections.recv().await {
+        session_id += 1;
+        let settings = Settings { session_id, capabilities: Vec::new(), limits: Limits::default() };
+        let session = Session::new(settings, Instant::now());
+        let (killer, kill) = oneshot::channel();
+        kills.try_send(killer).unwrap();
+        let echo = Echo { data, answered: Arc::clone(&answered) };
+        let ended = Arc::clone(&ended);
+        tokio::spawn(async move {
+            let user = connection.user.clone();
+            let reason = serve(connection, session, &NoModules, echo, kill).await;
+            ended.send_modify(|list| list.push((user, reason)));
+        });
+    }
+}
+
+pub fn make_key(path: &Path, kind: &[&str]) {
+    let made = Command::new("ssh-keygen").args(kind).args(["-q", "-N", "", "-f"]).arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+/// Runs a command to its end with `input`, and fails when it takes too long.
+pub async fn run(mut command: Command, input: impl Into<Vec<u8>>) -> Output {
+    use std::io::Write;
+    let input = input.into();
+    let done = tokio::task::spawn_blocking(move || {
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+        child.wait_with_output().unwrap()
+    });
+    tokio::time::timeout(PATIENCE, done).await.unwrap().unwrap()
+}

@@ -1,0 +1,253 @@
+//! NETCONF over SSH with the clients that people have. These tests need openssh-client.
+
+mod lab;
+
+use cats_mgmtd_netconf::CloseReason;
+use cats_mgmtd_transport::{SessionLimits, SshLimits};
+use lab::{HELLO, Lab, PATIENCE, Setup, make_key, rpc, run};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn netconf(mut ssh: Command) -> Command {
+    ssh.args(["-s", "netconf"]);
+    ssh
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openssh_opens_a_session_asks_and_closes() {
+    let mut lab = Lab::start(Setup::default()).await;
+    for (kind, arguments) in [
+        ("ed25519", &["-t", "ed25519"][..]),
+        ("ecdsa", &["-t", "ecdsa", "-b", "384"]),
+        ("rsa", &["-t", "rsa", "-b", "2048"]),
+    ] {
+        let key = lab.dir.path().join(kind);
+        make_key(&key, arguments);
+        std::fs::copy(key.with_extension("pub"), lab.dir.path().join("authorized")).unwrap();
+        let input = format!("{HELLO}{}{}", rpc(1, "<get/>"), rpc(2, "<close-session/>"));
+        let output = run(netconf(lab.ssh("ann", &key)), input).await;
+        let (said, complaint) = (text(&output.stdout), text(&output.stderr));
+        assert!(said.contains("<session-id>"), "{kind}: {complaint}");
+        assert!(
+            said.contains("message-id=\"1\"><data><echo xmlns=\"urn:echo\">xxxxxxxxxx</echo></data>"),
+            "{said}"
+        );
+        assert!(said.contains("message-id=\"2\"><ok/>"), "{said}");
+        assert!(output.status.success(), "{kind}: {complaint}");
+    }
+    let ended = lab.ended(3).await;
+    assert_eq!(ended, vec![("ann".to_owned(), CloseReason::CloseSession); 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_before_the_end_of_input_are_answered() {
+    let mut lab = Lab::start(Setup::default()).await;
+    let output = run(netconf(lab.ann()), format!("{HELLO}{}{}", rpc(1, "<get/>"), rpc(2, "<commit/>"))).await;
+    assert!(text(&output.stdout).contains("message-id=\"2\"><ok/>"), "{}", text(&output.stdout));
+    assert_eq!(lab.ended(1).await[0].1, CloseReason::Dropped);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_key_and_an_unknown_user_are_denied_alike() {
+    let lab = Lab::start(Setup::default()).await;
+    let wrong = lab.dir.path().join("wrong");
+    make_key(&wrong, &["-t", "ed25519"]);
+    for (user, key) in [("ann", &wrong), ("bob", &lab.dir.path().join("ann")), ("root", &wrong)] {
+        let output = run(netconf(lab.ssh(user, key)), HELLO).await;
+        assert_eq!(output.status.code(), Some(255), "{user}");
+        assert!(text(&output.stderr).contains("Permission denied (publickey)"), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_counts_from_the_moment_it_is_in_the_file_until_it_is_taken_out() {
+    let lab = Lab::start(Setup::default()).await;
+    let (key, file) = (lab.dir.path().join("late"), lab.dir.path().join("authorized"));
+    make_key(&key, &["-t", "ed25519"]);
+    let input = format!("{HELLO}{}", rpc(1, "<close-session/>"));
+    assert!(!run(netconf(lab.ssh("ann", &key)), input.clone()).await.status.success());
+    let before = std::fs::read_to_string(&file).unwrap();
+    let added = std::fs::read_to_string(key.with_extension("pub")).unwrap();
+    std::fs::write(&file, format!("{before}{added}")).unwrap();
+    assert!(run(netconf(lab.ssh("ann", &key)), input.clone()).await.status.success());
+    std::fs::write(&file, before).unwrap();
+    assert!(!run(netconf(lab.ssh("ann", &key)), input).await.status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shells_commands_and_other_subsystems_are_refused_with_the_reason() {
+    let lab = Lab::start(Setup::default()).await;
+    for (arguments, code, reason) in [
+        (&[][..], 1, "there is no shell here, only the subsystem netconf"),
+        (&["uname", "-a"], 1, "no commands are run here, there is only the subsystem netconf"),
+        (&["-s", "sftp"], 255, "subsystem request failed"),
+    ] {
+        let mut ssh = lab.ann();
+        ssh.args(arguments);
+        let output = run(ssh, "").await;
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        assert!(text(&output.stderr).contains(reason), "{arguments:?}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+    }
+}
+
+/// The case P03.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_and_an_environment_are_accepted_and_nothing_is_echoed() {
+    let lab = Lab::start(Setup::default()).await;
+    let mut ssh = netconf(lab.ann());
+    ssh.args(["-tt", "-o", "SetEnv=LC_ALL=C"]);
+    // With a terminal, ssh looks at its own: options must come before the destination.
+    let mut ordered = Command::new(ssh.get_program());
+    ordered.args(["-tt", "-o", "SetEnv=LC_ALL=C"]);
+    let arguments: Vec<_> = ssh.get_args().map(ToOwned::to_owned).collect();
+    ordered.args(&arguments[..arguments.len() - 3]);
+    ordered
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let output = run(ordered, format!("{HELLO}{}", rpc(1, "<close-session/>"))).await;
+    let said = text(&output.stdout);
+    assert!(said.contains("message-id=\"1\"><ok/>"), "{said} {}", text(&output.stderr));
+    assert!(!said.contains("<close-session"), "an echo: {said}");
+}
+
+/// The case P05: no more than the bound wait for authentication, and each only for its time.
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_are_bounded_in_number_and_time() {
+    let ssh = SshLimits { unauthenticated: 2, login: Duration::from_secs(2), ..SshLimits::default() };
+    let lab = Lab::start(Setup { ssh, ..Setup::default() }).await;
+    let address = lab.address;
+    let ends = tokio::task::spawn_blocking(move || {
+        let mut streams: Vec<_> = (0..3)
+            .map(|_| {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let mut banner = [0; 8];
+                // The one above the bound is closed without a word.
+                let greeted = stream.read_exact(&mut banner).is_ok() && &banner == b"SSH-2.0-";
+                (stream, greeted)
+            })
+            .collect();
+        let greeted: Vec<_> = streams.iter().map(|(_, greeted)| *greeted).collect();
+        for (stream, _) in &mut streams {
+            let _ = stream.write_all(b"SSH-2.0-silent\r\n");
+            // To the end of the stream; a reset is an end too.
+            let _ = std::io::copy(stream, &mut std::io::sink()).map_err(|error| {
+                assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "never closed");
+            });
+        }
+        greeted
+    });
+    assert_eq!(ends.await.unwrap(), [true, true, false]);
+    let output = run(netconf(lab.ann()), format!("{HELLO}{}", rpc(1, "<close-session/>"))).await;
+    assert!(output.status.success(), "their places are free again: {}", text(&output.stderr));
+}
+
+/// The case P05: authenticated, and no session asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_without_a_session_is_closed() {
+    let ssh = SshLimits { login: Duration::from_secs(1), ..SshLimits::default() };
+    let lab = Lab::start(Setup { ssh, ..Setup::default() }).await;
+    let mut command = lab.ann();
+    command.arg("-N");
+    assert!(!run(command, "").await.status.success());
+}
+
+/// The case P65.
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_above_the_bound_of_a_user_are_refused_with_the_reason() {
+    let sessions = SessionLimits { per_user: 1, ..SessionLimits::default() };
+    let mut lab = Lab::start(Setup { sessions, ..Setup::default() }).await;
+    let mut first = netconf(lab.ann()).spawn().unwrap();
+    // The hello shows that it has its place.
+    let mut greeting = [0; 1];
+    first.stdout.as_mut().unwrap().read_exact(&mut greeting).unwrap();
+    let output = run(netconf(lab.ann()), HELLO).await;
+    assert!(text(&output.stderr).contains("user ann has 1 sessions open"), "{}", text(&output.stderr));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    lab.ended(1).await;
+    let output = run(netconf(lab.ann()), format!("{HELLO}{}", rpc(1, "<close-session/>"))).await;
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_stops_stops_the_answers_and_gets_them_all_when_it_goes_on() {
+    const REPLY: usize = 1 << 20;
+    const COUNT: usize = 64;
+    let lab = Lab::start(Setup { data: REPLY, ..Setup::default() }).await;
+    let mut child = netconf(lab.ann()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut input = HELLO.to_owned();
+    (1..=COUNT as u32).for_each(|id| input.push_str(&rpc(id, "<get/>")));
+    stdin.write_all(input.as_bytes()).unwrap();
+    // Until the number of answers stands still: everything between us and the reader is full.
+    let mut before = 0;
+    let answered = tokio::time::timeout(PATIENCE, async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let now = lab.answered.load(Ordering::SeqCst);
+            if now > 0 && now == before {
+                return now;
+            }
+            before = now;
+        }
+    });
+    let answered = answered.await.unwrap();
+    assert!(answered < COUNT / 2, "{answered} answers of 1 MiB were made for a reader that reads nothing");
+    stdin.write_all(rpc(99, "<close-session/>").as_bytes()).unwrap();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    let output = tokio::time::timeout(PATIENCE, output).await.unwrap().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(said.matches("<echo ").count(), COUNT);
+    assert!(said.len() > COUNT * REPLY);
+    assert!(said.contains("message-id=\"99\"><ok/>"));
+    assert!(output.status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_session_closes_its_channel() {
+    let mut lab = Lab::start(Setup::default()).await;
+    let mut child = netconf(lab.ann()).spawn().unwrap();
+    let kill = tokio::time::timeout(PATIENCE, lab.kills.recv()).await.unwrap().unwrap();
+    kill.send(CloseReason::Killed { by: 7 }).unwrap();
+    let _stdin = child.stdin.take();
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    tokio::time::timeout(PATIENCE, output).await.unwrap().unwrap();
+    assert_eq!(lab.ended(1).await, [("ann".to_owned(), CloseReason::Killed { by: 7 })]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sessions_share_one_ssh_connection() {
+    let mut lab = Lab::start(Setup::default()).await;
+    let socket = lab.dir.path().join("mux");
+    let mut master = lab.ann();
+    master.arg("-N").arg("-M").arg("-S").arg(&socket);
+    let mut master = master.spawn().unwrap();
+    let exists = async {
+        while !socket.exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, exists).await.unwrap();
+    for _ in 0..2 {
+        let mut ssh = Command::new("ssh");
+        ssh.args(["-F", "/dev/null", "-S"]).arg(&socket).args(["-s", "ann@127.0.0.1", "netconf"]);
+        ssh.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        ssh.stderr(std::process::Stdio::piped());
+        let output = run(ssh, format!("{HELLO}{}", rpc(1, "<close-session/>"))).await;
+        assert!(text(&output.stdout).contains("<ok/>"), "{}", text(&output.stderr));
+    }
+    lab.ended(2).await;
+    master.kill().unwrap();
+    master.wait().unwrap();
+}
