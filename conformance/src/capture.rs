@@ -57,6 +57,11 @@ impl Capture {
         Ok(self.file)
     }
 
+    /// Where the packets go.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// The packets so far that match a display filter.
     pub fn so_far(&self, filter: &str, fields: &[&str]) -> Result<Vec<Vec<String>>> {
         read(&self.file, filter, fields)

@@ -8,6 +8,8 @@
 pub mod capture;
 pub mod command;
 pub mod configuration;
+pub mod demo;
+pub mod deployment;
 pub mod error;
 pub mod lab;
 pub mod layout;

@@ -21,6 +21,7 @@ pub struct NodeFiles {
 }
 
 /// A certificate authority that lives in a folder.
+#[derive(Debug)]
 pub struct Authority {
     folder: PathBuf,
     issuer: Issuer<'static, KeyPair>,

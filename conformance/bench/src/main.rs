@@ -1,0 +1,72 @@
+//! Measures catsd. Every figure is a ratio to a peer or a limit of the same run, or says why it cannot be one.
+//!
+//! This program must not know a shortcut that a user has not: it measures what is built in release, in network
+//! namespaces of its own, and it never decides whether a figure is good.
+
+mod datapath;
+mod figure;
+
+use clap::Parser;
+use figure::{Figure, Report};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The groups of figures, in the order in which they are measured.
+const GROUPS: &[(&str, Measure)] = &[("datapath", datapath::measure)];
+
+/// Measures one group; the error says what could not be set up.
+type Measure = fn(&Settings) -> Result<Vec<Figure>, String>;
+
+/// Measures catsd and writes `target/bench.json`.
+#[derive(Parser)]
+#[command(name = "cats-bench")]
+struct Arguments {
+    /// Groups to measure, separated by commas; all by default. The figures of the others are kept.
+    #[arg(long, value_delimiter = ',', value_name = "GROUP")]
+    only: Vec<String>,
+    /// Interleaved rounds of each comparison.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Where the figures go.
+    #[arg(long, default_value = "target/bench.json")]
+    out: PathBuf,
+}
+
+/// What all groups are given.
+pub(crate) struct Settings {
+    /// Interleaved rounds of each comparison.
+    pub(crate) rounds: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cats-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    for name in &arguments.only {
+        if !GROUPS.iter().any(|(group, _)| group == name) {
+            let known: Vec<&str> = GROUPS.iter().map(|(group, _)| *group).collect();
+            return Err(format!("no figures of a group {name} are built; there are {}", known.join(", ")));
+        }
+    }
+    let settings = Settings { rounds: arguments.rounds.max(1) };
+    let mut report = Report::open(&arguments.out)?;
+    for (group, measure) in GROUPS {
+        if arguments.only.is_empty() || arguments.only.iter().any(|name| name == group) {
+            let figures = measure(&settings).map_err(|error| format!("{group}: {error}"))?;
+            for figure in &figures {
+                println!("{figure}");
+            }
+            report.replace(group, figures);
+            report.save(&arguments.out)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Faults and limits on four nodes: what stops new flows never harms those that stand. Needs root.
+
+use cats_conformance::Result;
+use cats_conformance::capture::{Capture, Direction};
+use cats_conformance::configuration::{Metric, cats, ingress, metrics};
+use cats_conformance::deployment::{FourNodes, until_steered};
+use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_B, Mtus, SERVICE, link};
+use cats_conformance::service::{Connection, Datagrams, curl};
+use cats_conformance::wait::wait_for;
+
+/// Whether a new flow is answered within two seconds, twice the time that a packet is held.
+fn new_flow(deployment: &FourNodes) -> Option<String> {
+    curl(&deployment.hosts.client, SERVICE[0], &["--max-time", "2"]).ok()
+}
+
+fn set_metrics(deployment: &FourNodes, a: Metric, b: Metric) -> Result<()> {
+    deployment.selector.configure(&cats(&metrics(a, b)))
+}
+
+fn until_refused(deployment: &FourNodes) -> Result<()> {
+    wait_for("new flows to be refused", || new_flow(deployment).is_none().then_some(()))
+}
+
+/// Waits until new flows are served by this instance.
+fn until_served_by(deployment: &FourNodes, instance: &str) -> Result<()> {
+    wait_for(&format!("new flows to go to {instance}"), || {
+        (new_flow(deployment).as_deref() == Some(instance)).then_some(())
+    })
+}
+
+/// Proves CP-2, CP-3.
+#[test]
+fn instances_that_are_unhealthy_or_full_get_no_new_flow_and_keep_theirs() -> Result<()> {
+    let deployment = FourNodes::start("four-eligible", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    set_metrics(&deployment, Metric::A, Metric { health: "unhealthy", ..Metric::B })?;
+    until_served_by(&deployment, "A")?;
+    set_metrics(&deployment, Metric { gas: 0, ..Metric::A }, Metric { health: "unhealthy", ..Metric::B })?;
+    until_refused(&deployment)?;
+    assert_eq!(standing.ask()?, "B");
+    set_metrics(&deployment, Metric::A, Metric::B)?;
+    until_served_by(&deployment, "B")
+}
+
+/// Proves CP-24, CP-38, CP-17.
+#[test]
+fn without_the_path_selector_new_flows_are_dropped_and_established_ones_go_on() -> Result<()> {
+    let mut deployment = FourNodes::start("four-no-selector", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.selector.kill("engined")?;
+    assert_eq!(new_flow(&deployment), None, "a flow was bound without a path selector");
+    assert_eq!(standing.ask()?, "B");
+    deployment.selector.start_engined()?;
+    until_served_by(&deployment, "B")?;
+    assert_eq!(standing.ask()?, "B");
+    Ok(())
+}
+
+/// Proves CP-23, CP-38.
+#[test]
+fn an_ingress_that_was_killed_keeps_its_flows_and_takes_new_ones_again() -> Result<()> {
+    let mut deployment = FourNodes::start("four-kill-ingress", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.ingress.kill("engined")?;
+    assert_eq!(standing.ask()?, "B", "the kernel forwards without the daemon");
+    assert_eq!(new_flow(&deployment), None, "a new flow fails closed");
+    deployment.ingress.start_engined()?;
+    until_steered(&deployment.hosts.client)?;
+    assert_eq!(standing.ask()?, "B", "the restarted daemon adopted the flow");
+    Ok(())
+}
+
+#[test]
+fn an_egress_that_was_killed_keeps_delivering() -> Result<()> {
+    let mut deployment = FourNodes::start("four-kill-egress", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.egresses[1].kill("engined")?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.egresses[1].start_engined()?;
+    until_served_by(&deployment, "B")?;
+    assert_eq!(standing.ask()?, "B");
+    Ok(())
+}
+
+#[test]
+fn every_management_daemon_may_be_killed_under_traffic() -> Result<()> {
+    let mut deployment = FourNodes::start("four-kill-mgmtd", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    let FourNodes { selector, ingress, egresses: [first, second], .. } = &mut deployment;
+    for node in [&mut *selector, &mut *ingress, &mut *first, &mut *second] {
+        node.kill("mgmtd")?;
+    }
+    assert_eq!(standing.ask()?, "B");
+    assert_eq!(curl(&deployment.hosts.client, SERVICE[0], &[])?, "B", "new flows need no management daemon");
+    let FourNodes { selector, ingress, egresses: [first, second], .. } = &mut deployment;
+    for node in [&mut *selector, &mut *ingress, &mut *first, &mut *second] {
+        node.start_mgmtd()?;
+    }
+    set_metrics(&deployment, Metric::A, Metric { computing_time: 60, ..Metric::B })?;
+    until_served_by(&deployment, "A")?;
+    assert_eq!(standing.ask()?, "B");
+    Ok(())
+}
+
+/// Proves CP-20.
+#[test]
+fn an_egress_without_the_delivery_gets_no_flow() -> Result<()> {
+    let deployment = FourNodes::start("four-no-delivery", Mtus::default())?;
+    let deliveries = format!(
+        "<forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><egress>\
+         <delivery xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\" nc:operation=\"delete\">\
+         <csci-id>{}</csci-id></delivery></egress></forwarder>",
+        INSTANCE_B[0]
+    );
+    deployment.egresses[1].configure(&cats(&deliveries))?;
+    let file = deployment.lab.folder().join("core.pcap");
+    wait_for("no new flow to B", || (new_flow(&deployment).as_deref() != Some("B")).then_some(()))?;
+    let capture = Capture::start(
+        &deployment.hosts.transit,
+        link::TRANSIT[2],
+        Direction::Out,
+        "ip6 and not icmp6",
+        &file,
+    )?;
+    assert_ne!(new_flow(&deployment).as_deref(), Some("B"));
+    assert_eq!(capture.so_far("tcp.port == 443", &["ip.dst"])?, Vec::<Vec<String>>::new());
+    Ok(())
+}
+
+/// Proves CP-12, CP-27.
+#[test]
+fn a_forwarder_with_the_certificate_of_another_gets_no_binding() -> Result<()> {
+    let deployment = FourNodes::start_unconfigured("four-identity", Mtus::default())?;
+    deployment.configure()?;
+    until_steered(&deployment.hosts.client)?;
+    let files = deployment.authority.issue("impostor", &["cats:fwd:EF-1"])?;
+    deployment.ingress.configure(&ingress(&files))?;
+    until_refused(&deployment)?;
+    // The right certificate heals it.
+    let files = deployment.certificate(cats_conformance::layout::INGRESS)?;
+    deployment.ingress.configure(&ingress(&files))?;
+    until_served_by(&deployment, "B")
+}
+
+/// Proves CP-18.
+#[test]
+fn a_packet_of_an_instance_without_a_binding_never_reaches_the_client() -> Result<()> {
+    let deployment = FourNodes::start("four-reverse", Mtus::default())?;
+    let client = &deployment.hosts.client;
+    let file = deployment.lab.folder().join("client.pcap");
+    let capture = Capture::start(client, link::HOST, Direction::In, "udp", &file)?;
+    let core_file = deployment.lab.folder().join("core.pcap");
+    let core = Capture::start(&deployment.hosts.ingress, link::CORE, Direction::In, "ip6", &core_file)?;
+    // B sends what no client asked for, then a flow that one did ask for shows that the way is open.
+    let sender = deployment.hosts.instances[1].enter(|| std::net::UdpSocket::bind((INSTANCE_B[0], 4000)));
+    let sender = sender?.map_err(cats_conformance::LabError::of("opening a socket at B"))?;
+    sender
+        .send_to(b"unasked", (CLIENT[0], 4001))
+        .map_err(cats_conformance::LabError::of("sending from B"))?;
+    wait_for("the unasked packet at IF-1", || {
+        core.so_far("udp.port == 4001", &["udp.port"]).ok().filter(|packets| !packets.is_empty())
+    })?;
+    assert_eq!(Datagrams::open(client, SERVICE[0])?.ask("asked")?, "B");
+    wait_for("the asked answer in the client's capture", || {
+        capture.so_far("udp.srcport == 443", &["ip.src"]).ok().filter(|packets| !packets.is_empty())
+    })?;
+    assert_eq!(capture.so_far("udp.port == 4001", &["ip.src"])?, Vec::<Vec<String>>::new());
+    Ok(())
+}
+
+#[test]
+fn udp_flows_are_steered_over_both_families() -> Result<()> {
+    let deployment = FourNodes::start("four-udp", Mtus::default())?;
+    for service in SERVICE {
+        let flow = Datagrams::open(&deployment.hosts.client, service)?;
+        for text in ["one", "two", "three"] {
+            assert_eq!(flow.ask(text)?, "B", "{service}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn full_size_segments_are_clamped_to_what_the_path_carries() -> Result<()> {
+    let deployment = FourNodes::start("four-mss", Mtus::default())?;
+    let file = deployment.lab.folder().join("instance.pcap");
+    let capture = Capture::start(&deployment.hosts.instances[1], link::HOST, Direction::Both, "tcp", &file)?;
+    for service in SERVICE {
+        let mut connection = Connection::open(&deployment.hosts.client, service)?;
+        assert_eq!(connection.get_bytes(300_000)?, 300_000, "{service}");
+    }
+    let sizes = wait_for("the SYNs in the instance's capture", || {
+        let found = capture
+            .so_far("tcp.flags.syn == 1 && tcp.dstport == 443", &["ip.version", "tcp.options.mss_val"]);
+        found.ok().filter(|packets| packets.len() >= 2)
+    })?;
+    for packet in sizes {
+        let mss: u32 = packet[1].parse().unwrap_or_default();
+        // Outer IPv6 header 40, segment routing header 8 + 16 for one more segment; inner headers 40 or 60.
+        let most = 1500 - 40 - 24 - if packet[0].is_empty() { 60 } else { 40 };
+        assert!((500..=most).contains(&mss), "{packet:?}: {most} at most");
+    }
+    Ok(())
+}
+
+/// Proves CP-22.
+#[test]
+fn an_idle_flow_leaves_the_ingress_and_the_core_stays() -> Result<()> {
+    let deployment = FourNodes::start("four-idle", Mtus::default())?;
+    let mut connection = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(connection.ask()?, "B");
+    let port = connection.client()?.port().to_string();
+    let bound =
+        || deployment.ingress.host().run("nft", &["list", "ruleset"]).unwrap_or_default().contains(&port);
+    assert!(bound(), "the flow is in the ingress's table");
+    let timeout = cats("<base><flow-timeout>1</flow-timeout></base>");
+    for node in [&deployment.selector, &deployment.ingress] {
+        node.configure(&timeout)?;
+    }
+    wait_for("the flow to leave the ingress's table", || (!bound()).then_some(()))?;
+    assert_eq!(new_flow(&deployment).as_deref(), Some("B"));
+    Ok(())
+}
+
+/// Proves CP-3, CP-14.
+#[test]
+fn without_a_path_to_the_selected_egress_the_flow_is_refused() -> Result<()> {
+    let deployment = FourNodes::start("four-no-path", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    let links = |enabled: bool| {
+        cats(&format!(
+            "<path-computation xmlns=\"urn:catsd:yang:cats-pce\"><topology><link><from>T</from><to>{}</to>\
+             <enabled>{enabled}</enabled></link></topology></path-computation>",
+            EGRESS_B.name
+        ))
+    };
+    deployment.selector.configure(&links(false))?;
+    until_refused(&deployment)?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.selector.configure(&links(true))?;
+    until_served_by(&deployment, "B")
+}

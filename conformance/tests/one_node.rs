@@ -1,0 +1,98 @@
+//! All roles in one node: the second shape of the product. Needs root.
+
+use cats_conformance::Result;
+use cats_conformance::capture::{Capture, Direction};
+use cats_conformance::configuration::{Metric, cats, metrics};
+use cats_conformance::deployment::AllInOne;
+use cats_conformance::layout::{Mtus, SERVICE, link};
+use cats_conformance::service::{Connection, Datagrams, curl};
+use cats_conformance::wait::wait_for;
+
+/// Proves CP-9, CP-15.
+#[test]
+fn tcp_and_udp_flows_reach_the_selected_instance_under_the_service_address() -> Result<()> {
+    let deployment = AllInOne::start("one-flows", Mtus::default())?;
+    let client = &deployment.hosts.client;
+    let file = deployment.lab.folder().join("client.pcap");
+    let capture = Capture::start(client, link::HOST, Direction::In, "tcp or udp", &file)?;
+    for service in SERVICE {
+        assert_eq!(curl(client, service, &[])?, "B");
+        assert_eq!(Datagrams::open(client, service)?.ask("who")?, "B");
+    }
+    let sources = wait_for("answers of both services in the client's capture", || {
+        let fields = ["ip.src", "ipv6.src"];
+        let found = capture.so_far("udp.srcport == 443 || tcp.srcport == 443", &fields).ok()?;
+        let udp = capture.so_far("udp.srcport == 443", &fields).ok()?;
+        (udp.len() >= 2).then_some(found)
+    })?;
+    for source in sources {
+        let address = source.concat();
+        assert!(SERVICE.contains(&address.as_str()), "the client saw {address}");
+    }
+    Ok(())
+}
+
+/// Proves CP-17.
+#[test]
+fn a_new_metric_moves_new_flows_and_no_other() -> Result<()> {
+    let deployment = AllInOne::start("one-metric", Mtus::default())?;
+    let client = &deployment.hosts.client;
+    let mut standing = Connection::open(client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    let slow = Metric { computing_time: 60, ..Metric::B };
+    deployment.node.configure(&cats(&metrics(Metric::A, slow)))?;
+    wait_for("new flows to go to A", || (curl(client, SERVICE[0], &[]).ok()? == "A").then_some(()))?;
+    assert_eq!(standing.ask()?, "B");
+    Ok(())
+}
+
+/// Proves CP-23.
+#[test]
+fn flows_survive_a_kill_of_both_daemons_and_new_ones_are_taken_after_the_restart() -> Result<()> {
+    let mut deployment = AllInOne::start("one-kill", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.node.kill("engined")?;
+    deployment.node.kill("mgmtd")?;
+    assert_eq!(standing.ask()?, "B");
+    deployment.node.start()?;
+    assert_eq!(standing.ask()?, "B");
+    let client = &deployment.hosts.client;
+    wait_for("a new flow", || curl(client, SERVICE[0], &["--max-time", "2"]).ok())?;
+    assert_eq!(standing.ask()?, "B");
+    Ok(())
+}
+
+/// Proves CP-21, CP-24, CP-28.
+#[test]
+fn a_flood_of_flows_that_nobody_answers_leaves_memory_and_standing_flows_alone() -> Result<()> {
+    let deployment = AllInOne::start("one-flood", Mtus::default())?;
+    let client = &deployment.hosts.client;
+    let mut standing = Connection::open(client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    let none = Metric { gas: 0, ..Metric::A };
+    deployment.node.configure(&cats(&metrics(none, none)))?;
+    let resident = || {
+        let pid = deployment.node.engined_pid().unwrap_or_default();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap_or_default().to_owned();
+        line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default()
+    };
+    let before = resident();
+    let flood = client.enter(|| -> std::io::Result<()> {
+        for source in 1024..41024_u16 {
+            let socket = std::net::UdpSocket::bind(("0.0.0.0", source))?;
+            socket.send_to(b"flood", (SERVICE[0], 443))?;
+        }
+        Ok(())
+    });
+    flood?.map_err(cats_conformance::LabError::of("flooding"))?;
+    assert_eq!(standing.ask()?, "B");
+    let after = resident();
+    // The pending table holds 16 MiB in all; the daemon may keep that and its bookkeeping, no more.
+    assert!(after < before + 65_536, "resident memory went from {before} kB to {after} kB");
+    deployment.node.configure(&cats(&metrics(Metric::A, Metric::B)))?;
+    wait_for("a new flow", || curl(client, SERVICE[0], &["--max-time", "2"]).ok())?;
+    assert_eq!(standing.ask()?, "B");
+    Ok(())
+}
