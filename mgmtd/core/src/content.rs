@@ -4,7 +4,7 @@ use crate::piecewise;
 use crate::types::{DefaultOperation, Edit, ErrorOption, TestOption};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Defaults, Ops, Tree, diff, view, xml};
+use cats_yang_tree::{Defaults, Ops, Tree, view, xml};
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it.
 pub(crate) fn edit(schema: &Schema, tree: &Tree, edit: &Edit) -> (Option<Tree>, Vec<Error>) {
@@ -40,9 +40,4 @@ pub(crate) fn render(schema: &Schema, tree: &Tree, filter: Option<&str>) -> Resu
     let Some(filter) = filter else { return Ok(all.to_xml()) };
     let document = xml::parse(filter).map_err(|error| vec![error])?;
     Ok(all.filter(document.root_element()).to_xml())
-}
-
-/// Do both say the same? Costs nothing when they share everything.
-pub(crate) fn equal(a: &Tree, b: &Tree) -> bool {
-    a.ptr_eq(b) || diff(a, b).is_empty()
 }

@@ -122,7 +122,8 @@ impl Core {
     }
 
     pub(crate) fn candidate_is_modified(&self) -> bool {
-        !content::equal(&self.running, &self.candidate)
+        // Shared parts compare by address.
+        self.running != self.candidate
     }
 
     pub(crate) fn kill(&mut self, by: SessionId, victim: SessionId, now: Now) -> Result<Reply, Vec<Error>> {

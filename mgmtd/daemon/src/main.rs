@@ -1,3 +1,208 @@
-//! The management daemon: wires datastores, transports, the store and the engine's socket.
+//! The management daemon: it wires the transports to NETCONF sessions, these to the core, and the core to the
+//! store, to libyang and to the engine.
+//!
+//! This program must not decide anything about configuration: that is the core's. It runs without capabilities. The
+//! hub (one task) owns the core; each session is a task; the store and libyang have a thread each, since they block.
+//! Every channel between them is bounded.
 
-fn main() {}
+mod args;
+mod content;
+mod engine;
+mod hub;
+mod oracle;
+mod recorder;
+mod session;
+mod startup;
+
+use args::Args;
+use cats_mgmtd_transport::{
+    Admission, Connection, HostKey, LocalListener, SessionLimits, SshLimits, SshListener, Users,
+};
+use clap::Parser;
+use hub::{Hub, HubSender, Input, Workers};
+use startup::{Ready, StartError};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tracing_subscriber::EnvFilter;
+
+/// Accepted connections that may wait for their session.
+const ACCEPTED: usize = 16;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let result = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(StartError::system("cannot start the runtime"))
+        .and_then(|runtime| runtime.block_on(run(args)));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<(), StartError> {
+    let mut stop = Stop::new()?;
+    std::fs::create_dir_all(&args.run_dir)
+        .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
+    let ready_file = ReadyFile::new(&args.run_dir)?;
+    let Ready { core, schema, compiled, store, capabilities, content_id } = startup::prepare(&args)?;
+    let (sender, inputs) = hub::channel();
+    let (revision, revisions) = watch::channel(store.revision());
+    let identity = engine::Identity { content_id, datastore_id: store.instance().to_owned() };
+    let thread = |what: &'static str| StartError::system(format!("cannot start the {what} thread"));
+    let oracle = oracle::start(compiled, Arc::clone(&schema), startup::SESSIONS, sender.clone())
+        .map_err(thread("oracle"))?;
+    let (recorder, recording) =
+        recorder::start(store, Arc::clone(&schema), sender.clone()).map_err(thread("recorder"))?;
+    let hub = Hub::new(core, Arc::clone(&schema), Workers { oracle, recorder, revision });
+    let hub = tokio::spawn(hub.run(inputs));
+    let shared = Arc::new(session::Shared { schema, capabilities, hub: sender.clone() });
+    let listeners = listen(&args, shared).await?;
+    let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
+    tokio::spawn(engine::run(socket, identity, revisions, sender.clone()));
+    ready_file.announce()?;
+    tracing::info!(run_dir = %args.run_dir.display(), "ready");
+    stop.wait().await;
+    tracing::info!("stopping");
+    ready_file.retract();
+    listeners.abort();
+    shut_down(sender, hub, recording).await;
+    Ok(())
+}
+
+/// Lets a commit that is on its way end, closes the sessions, and waits until the journal is closed.
+async fn shut_down(
+    sender: HubSender,
+    hub: tokio::task::JoinHandle<()>,
+    recording: std::thread::JoinHandle<()>,
+) {
+    // A hub that is gone is stopped.
+    let _ = sender.send(Input::Stop).await;
+    drop(sender);
+    if hub.await.is_err() {
+        tracing::error!("the hub ended badly");
+    }
+    let closed = tokio::task::spawn_blocking(move || recording.join().is_ok()).await;
+    if !closed.unwrap_or(false) {
+        tracing::error!("the recorder ended badly");
+    }
+}
+
+/// Starts the listeners and the task that makes sessions of what they accept; aborting that ends them all.
+async fn listen(args: &Args, shared: Arc<session::Shared>) -> Result<tokio::task::AbortHandle, StartError> {
+    let admission = Admission::new(SessionLimits::default());
+    let (accepted, mut connections) = mpsc::channel::<Connection>(ACCEPTED);
+    let path = args.run_dir.join("netconf.sock");
+    let local = LocalListener::bind(&path, Arc::clone(&admission))
+        .map_err(StartError::system(format!("cannot listen at {}", path.display())))?;
+    let ssh = ssh_listener(args, &admission).await?;
+    let accepting = tokio::spawn(async move {
+        let local = local.run(accepted.clone());
+        let ssh = async {
+            match ssh {
+                Some(ssh) => ssh.run(accepted).await,
+                None => std::future::pending().await,
+            }
+        };
+        let sessions = async {
+            while let Some(connection) = connections.recv().await {
+                tokio::spawn(session::run(connection, Arc::clone(&shared)));
+            }
+        };
+        tokio::join!(local, ssh, sessions)
+    });
+    Ok(accepting.abort_handle())
+}
+
+/// The SSH server at the address of the command line, or at the socket that systemd hands over.
+async fn ssh_listener(args: &Args, admission: &Arc<Admission>) -> Result<Option<SshListener>, StartError> {
+    let handed = listenfd::ListenFd::from_env()
+        .take_tcp_listener(0)
+        .map_err(StartError::system("the first socket of LISTEN_FDS is not a TCP listener"))?;
+    if handed.is_none() && args.ssh.is_none() {
+        return Ok(None);
+    }
+    let key = HostKey::load_or_create(&args.state_dir)?;
+    tracing::info!(fingerprint = key.fingerprint(), "SSH host key");
+    if args.user.is_empty() {
+        tracing::warn!("nobody can log in over SSH: there is no --user");
+    }
+    let users = Users::new(args.user.iter().map(|user| (user.name.clone(), user.keys.clone())));
+    let listener = match (handed, args.ssh) {
+        (Some(handed), _) => {
+            let over = |listener| {
+                SshListener::over(listener, key, users, SshLimits::default(), Arc::clone(admission))
+            };
+            handed.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(handed)).map(over)
+        }
+        (None, Some(address)) => {
+            SshListener::bind(address, key, users, SshLimits::default(), Arc::clone(admission)).await
+        }
+        (None, None) => return Ok(None),
+    };
+    let listener = listener.map_err(StartError::system("SSH"))?;
+    let address = listener.local_addr().map_err(StartError::system("SSH"))?;
+    tracing::info!(%address, "NETCONF over SSH");
+    Ok(Some(listener))
+}
+
+/// SIGTERM and SIGINT.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> Result<Self, StartError> {
+        let take = |kind| signal(kind).map_err(StartError::system("cannot take signals"));
+        Ok(Self { terminate: take(SignalKind::terminate())?, interrupt: take(SignalKind::interrupt())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// `RUN_DIR/mgmtd.ready`: there while the daemon serves.
+struct ReadyFile(PathBuf);
+
+impl ReadyFile {
+    /// Removes what a killed daemon has left.
+    fn new(run_dir: &Path) -> Result<Self, StartError> {
+        let path = run_dir.join("mgmtd.ready");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StartError::system(format!("cannot remove {}", path.display()))(error))
+            }
+            Ok(()) | Err(_) => Ok(Self(path)),
+        }
+    }
+
+    fn announce(&self) -> Result<(), StartError> {
+        let pid = format!("{}\n", std::process::id());
+        std::fs::write(&self.0, pid)
+            .map_err(StartError::system(format!("cannot write {}", self.0.display())))?;
+        sd_notify::notify(&[sd_notify::NotifyState::Ready])
+            .map_err(StartError::system("cannot notify systemd"))
+    }
+
+    fn retract(&self) {
+        let told = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        let removed = std::fs::remove_file(&self.0);
+        for failed in [told.err(), removed.err()].into_iter().flatten() {
+            tracing::warn!(error = %failed, "the readiness could not be taken back");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The commit, step by step, and what stays after a failure at each of them.
+
+mod node;
+
+use cats_mgmtd_core::{
+    Alarm, ComponentId, Datastore, Event, Output, PREPARE_TIMEOUT, Reply, Request, Source,
+};
+use cats_yang_tree::error::{Error, ErrorTag, Path};
+use node::{Node, holder, knob, lock, xml_of};
+use std::time::Duration;
+
+use Datastore::{Candidate, Running};
+
+fn disk_full() -> Error {
+    Error::application(ErrorTag::OperationFailed, "no space left on device")
+}
+
+/// Both datastores as text.
+fn datastores(node: &mut Node, session: cats_mgmtd_core::SessionId) -> (String, String) {
+    (node.config(session, Running), node.config(session, Candidate))
+}
+
+#[test]
+fn a_commit_makes_running_equal_to_the_candidate_without_any_component() {
+    let mut node = Node::with(cats_mgmtd_core::Limits::default(), &["engine"]);
+    let a = node.open("ada");
+    node.ok(a, knob(7));
+    assert_eq!(node.running(), "");
+    node.ok(a, Request::Commit);
+    assert!(node.running().contains("<knob>7</knob>"));
+    assert_eq!(node.config(a, Candidate), node.running());
+    assert_eq!((node.core.running().0, node.journal.len()), (1, 1));
+    assert_eq!(node.alarms(), vec![Alarm::Unreachable { component: "engine".into() }]);
+}
+
+#[test]
+fn a_commit_without_changes_writes_nothing() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, Request::Commit);
+    assert_eq!((node.core.running().0, node.journal.len()), (0, 0));
+}
+
+/// The case L17.
+#[test]
+fn a_commit_that_validation_refuses_keeps_the_candidate_and_running() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.ok(a, Request::Commit);
+    node.ok(a, knob(666));
+    let before = datastores(&mut node, a);
+    let error = node.refused(a, Request::Commit);
+    assert_eq!((error.tag, error.app_tag.as_deref()), (ErrorTag::OperationFailed, Some("must-violation")));
+    assert_eq!(datastores(&mut node, a), before);
+    assert!(matches!(node.events.last(), Some(Event::CommitFailed { .. })));
+}
+
+#[test]
+fn a_failure_at_each_step_leaves_both_datastores_as_they_were() {
+    for step in 0..3 {
+        let mut node = Node::new();
+        let a = node.open("ada");
+        node.ok(a, knob(1));
+        node.ok(a, Request::Commit);
+        node.ok(a, knob(2));
+        let before = datastores(&mut node, a);
+        (node.hold_oracle, node.hold_checks, node.hold_journal) = (true, true, true);
+        node.send(a, Request::Commit);
+        for _ in 0..step {
+            node.answer_held();
+        }
+        node.fail_held(disk_full());
+        let reply = node.reply(a).expect("a reply");
+        assert_eq!(node::first_error(reply), disk_full(), "step {step}");
+        assert_eq!(datastores(&mut node, a), before, "step {step}");
+        assert_eq!(node.core.running().0, 1);
+        (node.hold_oracle, node.hold_checks, node.hold_journal) = (false, false, false);
+        node.ok(a, Request::Commit);
+        assert!(node.running().contains("<knob>2</knob>"));
+    }
+}
+
+#[test]
+fn one_commit_at_a_time_and_nothing_changes_under_it() {
+    let mut node = Node::new();
+    let (a, b) = (node.open("ada"), node.open("bob"));
+    node.ok(a, knob(1));
+    node.hold_journal = true;
+    node.send(a, Request::Commit);
+    assert_eq!(node.running(), "", "not before it is durable");
+    for request in [Request::Commit, knob(2), Request::DiscardChanges] {
+        assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
+    }
+    for datastore in [Running, Candidate] {
+        let denied = node.refused(b, lock(datastore));
+        assert_eq!((denied.tag, holder(&denied)), (ErrorTag::LockDenied, Some(a.0)));
+    }
+    node.answer_held();
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+    assert!(node.running().contains("<knob>1</knob>"));
+}
+
+#[test]
+fn a_component_prepares_before_the_record_and_applies_after_it() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.attach(1, Some(0));
+    assert!(node.told.is_empty(), "it holds the last revision already");
+    node.hold_journal = true;
+    node.ok(a, knob(1));
+    node.send(a, Request::Commit);
+    assert!(matches!(
+        node.told[..],
+        [Output::Prepare { component: ComponentId(1), revision: 1, base: 0, .. }]
+    ));
+    assert!(node.held.is_empty(), "no record before the plan");
+    node.planned(1, 1);
+    assert_eq!((node.told.len(), node.held.len()), (1, 1), "no apply before the record is durable");
+    node.answer_held();
+    assert!(matches!(node.told[1..], [Output::Apply { component: ComponentId(1), revision: 1 }]));
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+}
+
+#[test]
+fn what_a_component_refuses_is_answered_with_its_errors_and_aborted_elsewhere() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.attach(1, Some(0));
+    node.attach(2, Some(0));
+    node.ok(a, knob(1));
+    let before = datastores(&mut node, a);
+    node.send(a, Request::Commit);
+    node.planned(1, 1);
+    let refusal = Error::application(ErrorTag::InvalidValue, "no such table")
+        .at(Path("/probe-bench:bench/knob".into()));
+    node.rejected(2, 1, vec![refusal.clone()]);
+    assert_eq!(node.reply(a), Some(Reply::Errors(vec![refusal])));
+    assert!(matches!(node.told[2..], [Output::Abort { component: ComponentId(1), revision: 1 }]));
+    assert_eq!((datastores(&mut node, a), node.journal.len()), (before, 0));
+}
+
+#[test]
+fn a_component_that_does_not_answer_in_time_fails_the_commit_and_its_late_plan_counts_for_nothing() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.attach(1, Some(0));
+    node.ok(a, knob(1));
+    let before = datastores(&mut node, a);
+    node.send(a, Request::Commit);
+    node.pass(PREPARE_TIMEOUT - Duration::from_millis(1));
+    assert_eq!(node.reply(a), None);
+    assert_eq!(node.core.poll_timeout().map(|(_, what)| what), Some("prepare"));
+    node.pass(Duration::from_millis(1));
+    let error = node::first_error(node.reply(a).expect("a reply"));
+    assert_eq!(error.tag, ErrorTag::OperationFailed);
+    assert!(error.message.contains("engine did not answer within 5 s"), "{}", error.message);
+    assert_eq!(datastores(&mut node, a), before);
+    // The same revision again, while the component has not confirmed the abort of the first attempt.
+    node.send(a, Request::Commit);
+    node.planned(1, 1);
+    assert_eq!(node.reply(a), None, "that was the plan of the first attempt");
+    node.aborted(1);
+    node.planned(1, 1);
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+}
+
+#[test]
+fn a_component_that_is_lost_while_it_prepares_does_not_block_the_commit() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.attach(1, Some(0));
+    node.ok(a, knob(1));
+    node.send(a, Request::Commit);
+    node.detach(1);
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+    assert_eq!(node.alarms(), vec![Alarm::Unreachable { component: "engine".into() }]);
+    node.told.clear();
+    node.attach(2, Some(0));
+    assert!(matches!(node.told[..], [Output::Snapshot { component: ComponentId(2), revision: 1, .. }]));
+    assert_eq!(node.alarms(), vec![]);
+}
+
+#[test]
+fn a_component_that_knows_nothing_gets_a_snapshot_and_then_takes_part() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.ok(a, Request::Commit);
+    node.attach(1, None);
+    let [Output::Snapshot { revision: 1, tree, .. }] = &node.told[..] else { panic!("{:?}", node.told) };
+    assert_eq!(xml_of(&node.schema, tree), node.running());
+    // A commit meanwhile does not wait for it; it is brought up to date when it has the first snapshot.
+    node.ok(a, knob(2));
+    node.ok(a, Request::Commit);
+    node.told.clear();
+    node.loaded(1, 1);
+    assert!(matches!(node.told[..], [Output::Snapshot { revision: 2, .. }]));
+    node.loaded(1, 2);
+    node.told.clear();
+    node.ok(a, knob(3));
+    node.send(a, Request::Commit);
+    assert!(matches!(node.told[..], [Output::Prepare { revision: 3, base: 2, .. }]));
+}
+
+#[test]
+fn a_component_that_refuses_its_snapshot_raises_an_alarm_and_the_next_commit_can_help() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.ok(a, Request::Commit);
+    node.attach(1, None);
+    node.rejected(1, 1, vec![Error::application(ErrorTag::InvalidValue, "no such table")]);
+    assert!(
+        matches!(&node.alarms()[..], [Alarm::OutOfSync { reason, .. }] if reason.contains("no such table"))
+    );
+    node.told.clear();
+    node.ok(a, knob(2));
+    node.ok(a, Request::Commit);
+    assert!(matches!(node.told[..], [Output::Snapshot { revision: 2, .. }]));
+    node.loaded(1, 2);
+    assert_eq!(node.alarms(), vec![]);
+}
+
+#[test]
+fn a_killed_session_takes_its_undecided_commit_along() {
+    let mut node = Node::new();
+    let (a, b) = (node.open("ada"), node.open("bob"));
+    node.attach(1, Some(0));
+    node.ok(a, knob(1));
+    node.send(a, Request::Commit);
+    node.ok(b, Request::KillSession { session: a });
+    assert!(matches!(node.told.last(), Some(Output::Abort { .. })));
+    assert_eq!((node.running().as_str(), node.journal.len()), ("", 0));
+    assert!(node.config(b, Candidate).contains("<knob>1</knob>"), "it had not locked the candidate");
+}
+
+#[test]
+fn a_session_that_is_lost_while_it_commits_leaves_a_whole_commit_and_no_lock() {
+    let mut node = Node::new();
+    let (a, b) = (node.open("ada"), node.open("bob"));
+    node.ok(a, lock(Candidate));
+    node.ok(a, knob(1));
+    node.hold_journal = true;
+    node.send(a, Request::Commit);
+    node.drop_session(a);
+    node.answer_held();
+    assert!(node.running().contains("<knob>1</knob>"));
+    assert_eq!(node.config(b, Candidate), node.running());
+    node.ok(b, lock(Candidate));
+}
+
+#[test]
+fn validate_judges_a_datastore_or_a_configuration_in_the_request_and_changes_nothing() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, Request::Validate { source: Source::Datastore(Running) });
+    node.ok(a, knob(666));
+    let before = datastores(&mut node, a);
+    let error = node.refused(a, Request::Validate { source: Source::Datastore(Candidate) });
+    assert_eq!(error.app_tag.as_deref(), Some("must-violation"));
+    node.ok(a, Request::Validate { source: Source::Config(node::config("<knob>5</knob>")) });
+    let error =
+        node.refused(a, Request::Validate { source: Source::Config(node::config("<knob>five</knob>")) });
+    assert_eq!(error.tag, ErrorTag::InvalidValue);
+    node.hold_checks = true;
+    node.send(a, Request::Validate { source: Source::Datastore(Running) });
+    node.fail_held(disk_full());
+    assert_eq!(
+        node.reply(a).map(node::first_error),
+        Some(disk_full()),
+        "the rules that YANG cannot say count too"
+    );
+    assert_eq!(datastores(&mut node, a), before);
+}

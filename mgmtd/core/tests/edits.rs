@@ -1,0 +1,230 @@
+//! What `edit-config`, `copy-config` and the reads do with the datastores.
+
+mod node;
+
+use cats_mgmtd_core::{
+    ComponentId, Datastore, DefaultOperation, ErrorOption, Output, READ_TIMEOUT, Reply, Request, Source,
+    TestOption,
+};
+use cats_yang_tree::error::{Error, ErrorTag};
+use node::{Node, config, edit, edit_with, knob};
+
+use Datastore::{Candidate, Running};
+
+const TWO_ITEMS: &str = "<item><name>a</name><size>1</size></item><item><name>b</name></item>";
+
+#[test]
+fn an_edit_changes_the_candidate_only() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, edit(TWO_ITEMS));
+    assert_eq!(node.running(), "");
+    let candidate = node.config(a, Candidate);
+    assert!(
+        candidate.contains("<name>a</name><size>1</size>") && candidate.contains("<name>b</name>"),
+        "{candidate}"
+    );
+}
+
+#[test]
+fn running_is_not_written_directly() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    let mut direct = edit_with("<knob>1</knob>");
+    direct.target = Running;
+    for request in [
+        Request::EditConfig(direct),
+        Request::CopyConfig { target: Running, source: Source::Datastore(Candidate) },
+        Request::DeleteConfig { target: Running },
+        Request::DeleteConfig { target: Candidate },
+    ] {
+        assert_eq!(node.refused(a, request).tag, ErrorTag::OperationNotSupported);
+    }
+}
+
+/// The case L11.
+#[test]
+fn copying_a_datastore_onto_itself_is_an_invalid_value() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    for target in [Running, Candidate] {
+        let copy = Request::CopyConfig { target, source: Source::Datastore(target) };
+        assert_eq!(node.refused(a, copy).tag, ErrorTag::InvalidValue);
+    }
+}
+
+#[test]
+fn a_copy_replaces_the_whole_candidate() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.ok(a, Request::Commit);
+    node.ok(a, edit(TWO_ITEMS));
+    node.ok(a, Request::CopyConfig { target: Candidate, source: Source::Config(config("<mode>x</mode>")) });
+    let candidate = node.config(a, Candidate);
+    assert!(candidate.contains("<mode>x</mode>") && !candidate.contains("knob"), "{candidate}");
+    node.ok(a, Request::CopyConfig { target: Candidate, source: Source::Datastore(Running) });
+    assert_eq!(node.config(a, Candidate), node.running());
+}
+
+/// The case E27.
+#[test]
+fn test_only_finds_errors_and_changes_nothing() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    let mut test = edit_with("<knob>1</knob>");
+    test.test_option = TestOption::TestOnly;
+    node.ok(a, Request::EditConfig(test.clone()));
+    assert_eq!(node.config(a, Candidate), "");
+    test.config = config("<knob>no</knob>");
+    assert_eq!(node.refused(a, Request::EditConfig(test)).tag, ErrorTag::InvalidValue);
+}
+
+#[test]
+fn an_edit_with_an_error_does_nothing_unless_it_is_to_continue() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    let wrong = "<knob>1</knob><mode>m</mode>\
+                 <item><name>a</name><size>0</size></item>\
+                 <item><name>b</name><size>2</size></item>\
+                 <item nc:operation=\"delete\"><name>c</name></item>";
+    for (test_option, error_option) in [
+        (TestOption::TestThenSet, ErrorOption::StopOnError),
+        (TestOption::Set, ErrorOption::StopOnError),
+        (TestOption::Set, ErrorOption::RollbackOnError),
+        (TestOption::TestThenSet, ErrorOption::ContinueOnError),
+        (TestOption::TestOnly, ErrorOption::ContinueOnError),
+    ] {
+        let request = cats_mgmtd_core::Edit { test_option, error_option, ..edit_with(wrong) };
+        let Reply::Errors(_) = node.ask(a, Request::EditConfig(request)) else { panic!("it has errors") };
+        assert_eq!(node.config(a, Candidate), "");
+    }
+    let request = cats_mgmtd_core::Edit {
+        test_option: TestOption::Set,
+        error_option: ErrorOption::ContinueOnError,
+        ..edit_with(wrong)
+    };
+    let Reply::Errors(errors) = node.ask(a, Request::EditConfig(request)) else { panic!("it has errors") };
+    let tags: Vec<ErrorTag> = errors.iter().map(|error| error.tag).collect();
+    assert_eq!(tags, vec![ErrorTag::InvalidValue, ErrorTag::DataMissing]);
+    let candidate = node.config(a, Candidate);
+    assert!(candidate.contains("<knob>1</knob>") && candidate.contains("<mode>m</mode>"), "{candidate}");
+    assert!(candidate.contains("<name>b</name><size>2</size>"), "{candidate}");
+    assert!(!candidate.contains("<size>0</size>") && !candidate.contains("<name>c</name>"), "{candidate}");
+}
+
+#[test]
+fn the_default_operation_is_the_requests() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, edit(TWO_ITEMS));
+    let mut request = edit_with("<mode>m</mode>");
+    request.default_operation = DefaultOperation::None;
+    assert_eq!(node.refused(a, Request::EditConfig(request.clone())).tag, ErrorTag::DataMissing);
+    request.default_operation = DefaultOperation::Replace;
+    node.ok(a, Request::EditConfig(request));
+    let candidate = node.config(a, Candidate);
+    assert!(candidate.contains("<mode>m</mode>") && !candidate.contains("item"), "{candidate}");
+}
+
+#[test]
+fn a_filter_selects_and_an_empty_one_selects_nothing() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, edit(&format!("<knob>1</knob>{TWO_ITEMS}")));
+    node.ok(a, Request::Commit);
+    let mut read = |filter: &str| match node
+        .ask(a, Request::GetConfig { source: Running, filter: Some(filter.into()) })
+    {
+        Reply::Data(xml) => xml,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read("<filter/>"), "");
+    let one = read("<filter><bench xmlns=\"urn:probe:bench\"><item><name>a</name></item></bench></filter>");
+    assert!(one.contains("<size>1</size>") && !one.contains("knob") && !one.contains("<name>b"), "{one}");
+}
+
+fn get(filter: Option<&str>) -> Request {
+    Request::Get { filter: filter.map(str::to_owned) }
+}
+
+const COUNTERS: &str = "<filter><bench xmlns=\"urn:probe:bench\"><counters/></bench></filter>";
+
+#[test]
+fn get_shows_running_and_what_the_component_tells_for_the_filters_paths() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.ok(a, Request::Commit);
+    node.attach(1, Some(1));
+    let only_config = "<filter><bench xmlns=\"urn:probe:bench\"><knob/></bench></filter>";
+    let Reply::Data(xml) = node.ask(a, get(Some(only_config))) else { panic!("data") };
+    assert!(xml.contains("<knob>1</knob>"), "{xml}");
+    assert!(node.told.is_empty(), "nobody is asked for state that was not asked for");
+    node.send(a, get(Some(COUNTERS)));
+    let Some(Output::ReadState { ticket, component: ComponentId(1), paths }) = node.told.pop() else {
+        panic!()
+    };
+    assert_eq!(paths, vec!["/probe-bench:bench/counters"]);
+    let page = serde_json::json!({ "probe-bench:bench": { "counters": { "seen": 9 } } });
+    node.core.handle_state(ticket, Ok(vec![page]));
+    node.pass(std::time::Duration::ZERO);
+    let Some(Reply::Data(xml)) = node.reply(a) else { panic!("data") };
+    assert!(xml.contains("<seen>9</seen>") && !xml.contains("knob"), "{xml}");
+}
+
+#[test]
+fn a_component_that_does_not_tell_its_state_is_an_error_and_not_silence() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.attach(1, Some(0));
+    node.send(a, get(Some(COUNTERS)));
+    node.pass(READ_TIMEOUT);
+    assert_eq!(node.reply(a).map(node::first_error).map(|error| error.tag), Some(ErrorTag::OperationFailed));
+    node.send(a, get(Some(COUNTERS)));
+    node.detach(1);
+    assert_eq!(node.reply(a).map(node::first_error).map(|error| error.tag), Some(ErrorTag::OperationFailed));
+    node.attach(2, Some(0));
+    node.send(a, get(Some(COUNTERS)));
+    let Some(Output::ReadState { ticket, .. }) = node.told.pop() else { panic!() };
+    let error = Error::application(ErrorTag::ResourceDenied, "busy");
+    node.core.handle_state(ticket, Err(error.clone()));
+    node.pass(std::time::Duration::ZERO);
+    assert_eq!(node.reply(a), Some(Reply::Errors(vec![error])));
+}
+
+#[test]
+fn get_schema_gives_a_modules_text_and_says_what_is_wrong_with_a_request() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    let ask = |identifier: &str, version: Option<&str>, format: Option<&str>| Request::GetSchema {
+        identifier: identifier.into(),
+        version: version.map(str::to_owned),
+        format: format.map(str::to_owned),
+    };
+    for version in [None, Some("2026-11-29")] {
+        assert_eq!(
+            node.ask(a, ask("probe-bench", version, Some("yang"))),
+            Reply::Schema("module probe-bench {}".into())
+        );
+    }
+    for wrong in [
+        ask("nothing", None, None),
+        ask("probe-bench", Some("1999-01-01"), None),
+        ask("probe-bench", None, Some("yin")),
+    ] {
+        assert_eq!(node.refused(a, wrong).tag, ErrorTag::InvalidValue);
+    }
+}
+
+#[test]
+fn the_schema_index_is_sent_only_to_those_who_lack_it() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    let index = |content_id: Option<&str>| Request::SchemaIndex { content_id: content_id.map(str::to_owned) };
+    let answer =
+        |index: Option<&str>| Reply::SchemaIndex { content_id: "c-1".into(), index: index.map(Into::into) };
+    assert_eq!(node.ask(a, index(None)), answer(Some("{\"nodes\":[]}")));
+    assert_eq!(node.ask(a, index(Some("c-0"))), answer(Some("{\"nodes\":[]}")));
+    assert_eq!(node.ask(a, index(Some("c-1"))), answer(None));
+}

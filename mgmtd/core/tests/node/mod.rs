@@ -1,0 +1,312 @@
+//! A core with everything around it played: an oracle, a journal and components that answer as they are told, and
+//! a clock that stands until it is moved.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
+
+use cats_mgmtd_core::{
+    Alarm, Attachment, ComponentId, Core, Datastore, DefaultOperation, Edit, End, ErrorOption, Event, Facts,
+    Limits, ModuleText, Now, Output, Peer, Reply, Request, SessionId, TestOption, Ticket, Transport,
+};
+use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{ChangeSet, Defaults, Tree, view};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub const NS: &str = "urn:probe:bench";
+
+/// A part of the module `probe-bench`.
+pub fn schema() -> Arc<Schema> {
+    let schema = SchemaBuilder::new().module("probe-bench", NS, "pb", |m| {
+        m.container("bench", |c| {
+            c.leaf("knob", Ty::uint32());
+            c.leaf("mode", Ty::string()).default("auto");
+            c.list("item", &["name"], |l| {
+                l.leaf("name", Ty::string().length(1, 64));
+                l.leaf("size", Ty::uint32().range(1, 1_000_000));
+            });
+            c.state(|s| {
+                s.container("counters", |k| {
+                    k.leaf("seen", Ty::uint32());
+                });
+            });
+        });
+    });
+    Arc::new(schema.build().unwrap())
+}
+
+pub struct Node {
+    pub core: Core,
+    pub schema: Arc<Schema>,
+    pub now: Now,
+    /// Replies by session, in order.
+    pub replies: BTreeMap<SessionId, VecDeque<Reply>>,
+    pub ended: Vec<(SessionId, End)>,
+    pub events: Vec<Event>,
+    /// Outputs that wait for an answer of the test, when the answer is not automatic.
+    pub held: VecDeque<Output>,
+    /// What components were told.
+    pub told: Vec<Output>,
+    /// The oracle refuses a configuration whose `knob` is 666, and answers at once unless held.
+    pub hold_oracle: bool,
+    pub hold_checks: bool,
+    pub hold_journal: bool,
+    /// Revisions that were made durable.
+    pub journal: Vec<(u64, Arc<ChangeSet>)>,
+}
+
+impl Node {
+    pub fn new() -> Self {
+        Self::with(Limits::default(), &[])
+    }
+
+    pub fn with(limits: Limits, components: &[&str]) -> Self {
+        let schema = schema();
+        let now = Now { instant: Instant::now(), unix_us: 1_000_000 };
+        let facts = Facts {
+            schema: Arc::clone(&schema),
+            content_id: "c-1".into(),
+            schema_index: Arc::from("{\"nodes\":[]}"),
+            capabilities: vec!["urn:ietf:params:netconf:base:1.1".into()],
+            modules: vec![ModuleText {
+                name: "probe-bench".into(),
+                revision: Some("2026-11-29".into()),
+                namespace: NS.into(),
+                yang: Arc::from("module probe-bench {}"),
+            }],
+            components: components.iter().map(ToString::to_string).collect(),
+            limits,
+        };
+        let core = Core::new(facts, Tree::new(), 0, now);
+        let mut node = Self {
+            core,
+            schema,
+            now,
+            replies: BTreeMap::new(),
+            ended: Vec::new(),
+            events: Vec::new(),
+            held: VecDeque::new(),
+            told: Vec::new(),
+            hold_oracle: false,
+            hold_checks: false,
+            hold_journal: false,
+            journal: Vec::new(),
+        };
+        node.run();
+        node
+    }
+
+    pub fn open(&mut self, user: &str) -> SessionId {
+        self.try_open(user).unwrap()
+    }
+
+    pub fn try_open(&mut self, user: &str) -> Result<SessionId, Error> {
+        let peer =
+            Peer { user: user.into(), transport: Transport::Ssh, source_host: Some("192.0.2.1".into()) };
+        let session = self.core.open_session(peer, self.now);
+        self.run();
+        session
+    }
+
+    /// Asks and takes the reply, which is due at once.
+    pub fn ask(&mut self, session: SessionId, request: Request) -> Reply {
+        self.send(session, request);
+        self.reply(session).unwrap_or_else(|| panic!("no reply to session {session}"))
+    }
+
+    /// Asks; the reply may come later.
+    pub fn send(&mut self, session: SessionId, request: Request) {
+        self.core.handle_request(session, request, self.now);
+        self.run();
+    }
+
+    pub fn reply(&mut self, session: SessionId) -> Option<Reply> {
+        self.replies.get_mut(&session)?.pop_front()
+    }
+
+    pub fn ok(&mut self, session: SessionId, request: Request) {
+        let asked = format!("{request:?}");
+        assert_eq!(self.ask(session, request), Reply::Ok, "{asked}");
+    }
+
+    pub fn refused(&mut self, session: SessionId, request: Request) -> Error {
+        first_error(self.ask(session, request))
+    }
+
+    pub fn drop_session(&mut self, session: SessionId) {
+        self.core.handle_dropped(session, self.now);
+        self.run();
+    }
+
+    pub fn pass(&mut self, time: Duration) {
+        self.now.instant += time;
+        self.now.unix_us += u64::try_from(time.as_micros()).unwrap();
+        self.core.handle_timeout(self.now);
+        self.run();
+    }
+
+    pub fn attach(&mut self, component: u32, holds: Option<u64>) {
+        let attachment = Attachment { component: ComponentId(component), name: "engine".into(), holds };
+        self.core.handle_attached(attachment);
+        self.run();
+    }
+
+    pub fn detach(&mut self, component: u32) {
+        self.core.handle_detached(ComponentId(component), self.now);
+        self.run();
+    }
+
+    pub fn planned(&mut self, component: u32, revision: u64) {
+        self.core.handle_planned(ComponentId(component), revision, self.now);
+        self.run();
+    }
+
+    pub fn rejected(&mut self, component: u32, revision: u64, errors: Vec<Error>) {
+        self.core.handle_rejected(ComponentId(component), revision, errors, self.now);
+        self.run();
+    }
+
+    pub fn aborted(&mut self, component: u32) {
+        self.core.handle_aborted(ComponentId(component));
+        self.run();
+    }
+
+    pub fn loaded(&mut self, component: u32, revision: u64) {
+        self.core.handle_loaded(ComponentId(component), revision);
+        self.run();
+    }
+
+    /// Answers the oldest held output as the oracle, the checks or the journal would.
+    pub fn answer_held(&mut self) {
+        match self.held.pop_front() {
+            Some(Output::Validate { ticket, tree }) => self.judge(ticket, tree),
+            Some(Output::Check { ticket, .. }) => self.core.handle_checked(ticket, Vec::new(), self.now),
+            Some(Output::Record { ticket, commit, changes }) => {
+                self.journal.push((commit.revision, changes));
+                self.core.handle_recorded(ticket, Ok(()), self.now);
+            }
+            other => panic!("nothing of that kind is held: {other:?}"),
+        }
+        self.run();
+    }
+
+    /// Fails the oldest held output.
+    pub fn fail_held(&mut self, error: Error) {
+        match self.held.pop_front() {
+            Some(Output::Validate { ticket, .. }) => {
+                self.core.handle_validated(ticket, Err(vec![error]), self.now);
+            }
+            Some(Output::Check { ticket, .. }) => self.core.handle_checked(ticket, vec![error], self.now),
+            Some(Output::Record { ticket, .. }) => self.core.handle_recorded(ticket, Err(error), self.now),
+            other => panic!("nothing of that kind is held: {other:?}"),
+        }
+        self.run();
+    }
+
+    pub fn running(&self) -> String {
+        xml_of(&self.schema, self.core.running().1)
+    }
+
+    pub fn config(&mut self, session: SessionId, source: Datastore) -> String {
+        match self.ask(session, Request::GetConfig { source, filter: None }) {
+            Reply::Data(xml) => xml,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn alarms(&self) -> Vec<Alarm> {
+        self.core.alarms().cloned().collect()
+    }
+
+    fn judge(&mut self, ticket: Ticket, tree: Tree) {
+        let verdict = if xml_of(&self.schema, &tree).contains(">666<") {
+            Err(vec![
+                Error::application(ErrorTag::OperationFailed, "666 is not a knob").app_tag("must-violation"),
+            ])
+        } else {
+            Ok(tree)
+        };
+        self.core.handle_validated(ticket, verdict, self.now);
+    }
+
+    fn run(&mut self) {
+        while let Some(output) = self.core.poll_output() {
+            match output {
+                Output::Reply { session, reply } => self.replies.entry(session).or_default().push_back(reply),
+                Output::End { session, why } => self.ended.push((session, why)),
+                Output::Validate { ticket, tree } if !self.hold_oracle => self.judge(ticket, tree),
+                Output::Check { ticket, .. } if !self.hold_checks => {
+                    self.core.handle_checked(ticket, Vec::new(), self.now);
+                }
+                Output::Record { ticket, commit, changes } if !self.hold_journal => {
+                    self.journal.push((commit.revision, changes));
+                    self.core.handle_recorded(ticket, Ok(()), self.now);
+                }
+                Output::Validate { .. } | Output::Check { .. } | Output::Record { .. } => {
+                    self.held.push_back(output)
+                }
+                Output::Prepare { .. }
+                | Output::Apply { .. }
+                | Output::Abort { .. }
+                | Output::Snapshot { .. }
+                | Output::ReadState { .. } => self.told.push(output),
+                Output::Event(event) => self.events.push(event),
+            }
+        }
+    }
+}
+
+pub fn first_error(reply: Reply) -> Error {
+    match reply {
+        Reply::Errors(mut errors) => errors.remove(0),
+        other => panic!("expected an error, got {other:?}"),
+    }
+}
+
+pub fn xml_of(schema: &Schema, tree: &Tree) -> String {
+    view(tree, schema, Defaults::Explicit).to_xml()
+}
+
+/// A merge into the candidate.
+pub fn edit(content: &str) -> Request {
+    Request::EditConfig(edit_with(content))
+}
+
+pub fn edit_with(content: &str) -> Edit {
+    Edit {
+        target: Datastore::Candidate,
+        default_operation: DefaultOperation::Merge,
+        test_option: TestOption::TestThenSet,
+        error_option: ErrorOption::StopOnError,
+        config: config(content),
+    }
+}
+
+/// A `<config>` with the content of `bench`.
+pub fn config(content: &str) -> String {
+    format!(
+        "<config xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\" \
+         xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><bench xmlns=\"{NS}\">{content}</bench></config>"
+    )
+}
+
+pub fn knob(value: u32) -> Request {
+    edit(&format!("<knob>{value}</knob>"))
+}
+
+pub fn lock(target: Datastore) -> Request {
+    Request::Lock { target }
+}
+
+pub fn unlock(target: Datastore) -> Request {
+    Request::Unlock { target }
+}
+
+pub fn holder(error: &Error) -> Option<u32> {
+    error.info.iter().find_map(|info| match info {
+        ErrorInfo::SessionId(id) => Some(*id),
+        _ => None,
+    })
+}

@@ -1,0 +1,52 @@
+//! Configuration and state as the JSON that the journal and the engine speak.
+
+use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{ChangeSet, Defaults, Operation, Ops, Record, Tree, edit, view};
+use serde_json::Value;
+
+/// A whole configuration as one RFC 7951 object.
+pub(crate) fn to_json(schema: &Schema, tree: &Tree) -> String {
+    let mut out = String::new();
+    // A String takes everything.
+    let _ = view(tree, schema, Defaults::Explicit).write_json(&mut out);
+    out
+}
+
+/// The reverse of [`to_json`].
+///
+/// # Errors
+/// When the text is no JSON, or what it says does not fit the schema.
+pub(crate) fn from_json(schema: &Schema, text: &[u8]) -> Result<Tree, Vec<Error>> {
+    let value: Value = serde_json::from_slice(text).map_err(|error| vec![unreadable(&error)])?;
+    edit(&Tree::new(), schema, Ops::from_json(schema, &value, Operation::Merge)?)
+}
+
+/// A commit's changes for the journal.
+///
+/// # Errors
+/// When a value has no JSON form, which is a bug of ours.
+pub(crate) fn record(schema: &Schema, changes: &ChangeSet) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(&changes.records(schema)).map_err(|error| unreadable(&error))
+}
+
+/// The tree after the changes of a journal's record.
+///
+/// # Errors
+/// When they do not fit the schema or the tree.
+pub(crate) fn replay(schema: &Schema, tree: &Tree, changes: &[u8]) -> Result<Tree, Error> {
+    let records: Vec<Record> = serde_json::from_slice(changes).map_err(|error| unreadable(&error))?;
+    ChangeSet::from_records(schema, tree, &records)?.apply(tree, schema)
+}
+
+/// The pages of an engine's state.
+///
+/// # Errors
+/// When one is no JSON.
+pub(crate) fn parse_state(pages: &[Vec<u8>]) -> Result<Vec<Value>, Error> {
+    pages.iter().map(|page| serde_json::from_slice(page).map_err(|error| unreadable(&error))).collect()
+}
+
+fn unreadable(error: &serde_json::Error) -> Error {
+    Error::application(ErrorTag::OperationFailed, format!("not readable as JSON: {error}"))
+}

@@ -1,0 +1,308 @@
+//! The connection to the engine: attach, snapshots, the two phases of a commit, and state on request.
+//!
+//! It comes and goes without harm: each connection is another component to the core, which brings it up to date.
+
+use crate::hub::{HubSender, Input};
+use cats_engine_wire::management::management_client::ManagementClient;
+use cats_engine_wire::management::{
+    Abort, Apply, Attach, Attached, Change, Error as WireError, FromEngine, FromManagement, GetStateRequest,
+    Prepare, Snapshot, change::Operation, from_engine, from_management,
+};
+use cats_engine_wire::{MAX_MESSAGE, SNAPSHOT_CHUNK};
+use cats_mgmtd_core::{ComponentId, Ticket};
+use cats_yang_tree::error::{self, Error, ErrorTag};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint, Uri};
+
+/// Waits between attempts to connect: from the first to the last, doubling.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How long the engine may take to answer the attach.
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Messages that may wait for the engine; the core sends at most one commit and one snapshot at a time, so a full
+/// queue means an engine that does not read, and ends the connection.
+const QUEUE: usize = 32;
+
+/// Changes in one `Prepare` message.
+const CHANGES_A_MESSAGE: usize = 4096;
+
+/// What the hub tells the engine.
+#[derive(Debug)]
+pub(crate) enum ToEngine {
+    /// Prepare these changes.
+    Prepare { revision: u64, base: u64, changes: Vec<Change> },
+    /// Act on what is prepared.
+    Apply { revision: u64 },
+    /// Forget what is prepared.
+    Abort { revision: u64 },
+    /// The whole configuration as RFC 7951 JSON.
+    Snapshot { revision: u64, config: Vec<u8> },
+    /// Read state.
+    ReadState { ticket: Ticket, paths: Vec<String> },
+}
+
+/// What names our configuration to the engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) content_id: String,
+    pub(crate) datastore_id: String,
+}
+
+/// Keeps a connection to the engine at `socket` until the hub is gone.
+pub(crate) async fn run(socket: PathBuf, identity: Identity, revision: watch::Receiver<u64>, hub: HubSender) {
+    let mut wait = BACKOFF.0;
+    let mut next = 0;
+    loop {
+        let component = ComponentId(next);
+        let attach = Attach {
+            content_id: identity.content_id.clone(),
+            datastore_id: identity.datastore_id.clone(),
+            revision: *revision.borrow(),
+        };
+        match open(&socket, attach).await {
+            Ok((attached, live)) => {
+                next = next.wrapping_add(1);
+                wait = BACKOFF.0;
+                tracing::info!(version = %attached.version, "the engine is connected");
+                let why = live.serve(attached, &hub, component).await;
+                tracing::warn!(%why, "the connection to the engine is lost");
+                if hub.send(Input::EngineGone { component }).await.is_err() {
+                    return;
+                }
+            }
+            Err(why) => {
+                tracing::debug!(%why, socket = %socket.display(), "the engine is not reachable");
+                wait = (wait * 2).min(BACKOFF.1);
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = hub.closed() => return,
+        }
+    }
+}
+
+struct Live {
+    client: ManagementClient<Channel>,
+    to_engine: mpsc::Sender<FromManagement>,
+    from_engine: tonic::Streaming<FromEngine>,
+}
+
+/// Connects, attaches and waits for the answer.
+async fn open(socket: &Path, attach: Attach) -> Result<(Attached, Live), String> {
+    let channel = connect(socket.to_path_buf()).await.map_err(|error| describe(&error))?;
+    let mut client = ManagementClient::new(channel)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let (to_engine, outbound) = mpsc::channel(QUEUE);
+    let first = FromManagement { message: Some(from_management::Message::Attach(attach)) };
+    to_engine.send(first).await.map_err(|error| error.to_string())?;
+    let opened = async {
+        let stream = client.attach(ReceiverStream::new(outbound)).await;
+        let mut from_engine = stream.map_err(|status| status.to_string())?.into_inner();
+        match from_engine
+            .message()
+            .await
+            .map_err(|status| status.to_string())?
+            .and_then(|first| first.message)
+        {
+            Some(from_engine::Message::Attached(attached)) => Ok((attached, from_engine)),
+            Some(other) => Err(format!("the engine began with {other:?} instead of Attached")),
+            None => Err("the engine closed the stream".to_owned()),
+        }
+    };
+    let (attached, from_engine) = tokio::time::timeout(ATTACH_TIMEOUT, opened)
+        .await
+        .map_err(|_| format!("no answer to the attach within {} s", ATTACH_TIMEOUT.as_secs()))??;
+    Ok((attached, Live { client, to_engine, from_engine }))
+}
+
+impl Live {
+    /// Carries messages both ways; returns why it ended.
+    async fn serve(mut self, attached: Attached, hub: &HubSender, component: ComponentId) -> String {
+        let (commands, mut receiver) = mpsc::channel(QUEUE);
+        let holds = (!attached.needs_snapshot).then_some(attached.revision);
+        if hub.send(Input::EngineAttached { component, holds, commands }).await.is_err() {
+            return "shutting down".to_owned();
+        }
+        loop {
+            tokio::select! {
+                command = receiver.recv() => match command {
+                    Some(command) => if let Err(why) = self.tell(command, hub).await { return why },
+                    None => return "it does not take what it is sent".to_owned(),
+                },
+                message = self.from_engine.message() => match message {
+                    Ok(Some(message)) => {
+                        let Some(input) = heard(message, component) else { continue };
+                        if hub.send(input).await.is_err() {
+                            return "shutting down".to_owned();
+                        }
+                    }
+                    Ok(None) => return "it closed the stream".to_owned(),
+                    Err(status) => return status.to_string(),
+                },
+            }
+        }
+    }
+
+    async fn tell(&mut self, command: ToEngine, hub: &HubSender) -> Result<(), String> {
+        let messages = match command {
+            ToEngine::Prepare { revision, base, changes } => prepares(revision, base, changes),
+            ToEngine::Apply { revision } => vec![from_management::Message::Apply(Apply { revision })],
+            ToEngine::Abort { revision } => vec![from_management::Message::Abort(Abort { revision })],
+            ToEngine::Snapshot { revision, config } => snapshot(revision, &config),
+            ToEngine::ReadState { ticket, paths } => {
+                tokio::spawn(read_state(self.client.clone(), ticket, paths, hub.clone()));
+                return Ok(());
+            }
+        };
+        for message in messages {
+            let message = FromManagement { message: Some(message) };
+            self.to_engine.send(message).await.map_err(|_| "it closed the stream".to_owned())?;
+        }
+        Ok(())
+    }
+}
+
+async fn connect(socket: PathBuf) -> Result<Channel, tonic::transport::Error> {
+    // The address is only a name: the connector below goes to the socket.
+    Endpoint::from_static("http://engine.sock")
+        .connect_timeout(ATTACH_TIMEOUT)
+        .connect_with_connector(tower::service_fn(move |_: Uri| {
+            let socket = socket.clone();
+            async move { UnixStream::connect(socket).await.map(hyper_util::rt::TokioIo::new) }
+        }))
+        .await
+}
+
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn prepares(revision: u64, base: u64, changes: Vec<Change>) -> Vec<from_management::Message> {
+    let parts = changes.len().div_ceil(CHANGES_A_MESSAGE).max(1);
+    let mut changes = changes.into_iter();
+    (1..=parts)
+        .map(|part| {
+            let changes = changes.by_ref().take(CHANGES_A_MESSAGE).collect();
+            from_management::Message::Prepare(Prepare { revision, base, changes, more: part < parts })
+        })
+        .collect()
+}
+
+fn snapshot(revision: u64, config: &[u8]) -> Vec<from_management::Message> {
+    let mut chunks: Vec<Vec<u8>> = config.chunks(SNAPSHOT_CHUNK).map(<[u8]>::to_vec).collect();
+    if chunks.is_empty() {
+        chunks.push(Vec::new());
+    }
+    let last = chunks.len() - 1;
+    let message =
+        |(at, chunk)| from_management::Message::Snapshot(Snapshot { revision, chunk, last: at == last });
+    chunks.into_iter().enumerate().map(message).collect()
+}
+
+fn heard(message: FromEngine, component: ComponentId) -> Option<Input> {
+    match message.message? {
+        from_engine::Message::Attached(_) => None,
+        from_engine::Message::SnapshotApplied(done) => {
+            Some(Input::EngineLoaded { component, revision: done.revision })
+        }
+        from_engine::Message::Planned(planned) => {
+            tracing::debug!(revision = planned.revision, steps = ?planned.steps, "the engine has a plan");
+            Some(Input::EnginePlanned { component, revision: planned.revision })
+        }
+        from_engine::Message::Rejected(rejected) => {
+            let errors = rejected.errors.into_iter().map(error_of).collect();
+            Some(Input::EngineRejected { component, revision: rejected.revision, errors })
+        }
+        from_engine::Message::Applied(applied) => {
+            tracing::debug!(revision = applied.revision, "the engine runs the revision");
+            None
+        }
+        from_engine::Message::Aborted(_) => Some(Input::EngineAborted { component }),
+    }
+}
+
+fn error_of(error: WireError) -> Error {
+    let mut out = Error::application(tag_of(&error.tag), error.message);
+    if !error.path.is_empty() {
+        out = out.at(error::Path(error.path));
+    }
+    if !error.app_tag.is_empty() {
+        out = out.app_tag(error.app_tag);
+    }
+    out
+}
+
+/// The tag of that name; an unknown one is `operation-failed`, which says no less than the engine did.
+fn tag_of(name: &str) -> ErrorTag {
+    use ErrorTag as Tag;
+    let all = [
+        Tag::InUse,
+        Tag::InvalidValue,
+        Tag::TooBig,
+        Tag::MissingAttribute,
+        Tag::BadAttribute,
+        Tag::UnknownAttribute,
+        Tag::MissingElement,
+        Tag::BadElement,
+        Tag::UnknownElement,
+        Tag::UnknownNamespace,
+        Tag::AccessDenied,
+        Tag::LockDenied,
+        Tag::ResourceDenied,
+        Tag::RollbackFailed,
+        Tag::DataExists,
+        Tag::DataMissing,
+        Tag::OperationNotSupported,
+        Tag::OperationFailed,
+        Tag::MalformedMessage,
+    ];
+    all.into_iter().find(|tag| tag.to_string() == name).unwrap_or(Tag::OperationFailed)
+}
+
+/// Reads all pages, and hands the hub each as one JSON document.
+async fn read_state(
+    mut client: ManagementClient<Channel>,
+    ticket: Ticket,
+    paths: Vec<String>,
+    hub: HubSender,
+) {
+    let mut pages = Vec::new();
+    let mut page = String::new();
+    let result = loop {
+        let request = GetStateRequest { paths: paths.clone(), limit: 0, page };
+        match client.get_state(request).await.map(tonic::Response::into_inner) {
+            Ok(reply) => {
+                pages.push(reply.json);
+                page = reply.next_page;
+                if page.is_empty() {
+                    break Ok(pages);
+                }
+            }
+            Err(status) => {
+                let message = format!("the engine did not give its state: {}", status.message());
+                break Err(Error::application(ErrorTag::OperationFailed, message));
+            }
+        }
+    };
+    // A hub that is gone needs no answer.
+    let _ = hub.send(Input::State { ticket, result }).await;
+}
+
+/// One change on the wire.
+pub(crate) fn change(path: String, value: Option<String>) -> Change {
+    let operation = if value.is_some() { Operation::Set } else { Operation::Delete };
+    Change { path, operation: operation.into(), value: value.unwrap_or_default() }
+}

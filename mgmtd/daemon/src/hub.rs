@@ -1,0 +1,303 @@
+//! The one owner of the core: takes inputs from everywhere over one bounded channel, carries its outputs out.
+//!
+//! It never waits for anybody but that channel: what it sends goes by `try_send` into queues that are sized so
+//! that they are never full while their readers live, so no circle of waiting can form.
+
+use crate::engine::{self, ToEngine};
+use crate::{content, oracle, recorder};
+use cats_engine_wire::management::Change;
+use cats_mgmtd_core::{
+    Attachment, ComponentId, Core, End, Event, Now, Output, Peer, Reply, Request, SessionId, Ticket,
+};
+use cats_mgmtd_netconf::CloseReason;
+use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{ChangeSet, Tree};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// The name of the engine in alarms and errors.
+pub(crate) const ENGINE: &str = "cats-engined";
+
+/// Inputs that may wait for the hub; whoever sends more waits in turn.
+const QUEUE: usize = 256;
+
+/// Where inputs go.
+pub(crate) type HubSender = mpsc::Sender<Input>;
+
+/// A new session as its task gets it.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) session: SessionId,
+    /// Resolves when the session is to end from our side.
+    pub(crate) kill: oneshot::Receiver<CloseReason>,
+}
+
+/// What happens around the core.
+#[derive(Debug)]
+#[allow(missing_docs)] // the inputs of the core of the same names
+pub(crate) enum Input {
+    Open { peer: Peer, answer: oneshot::Sender<Result<Opened, Error>> },
+    Request { session: SessionId, request: Request, answer: oneshot::Sender<Reply> },
+    Dropped { session: SessionId },
+    Validated { ticket: Ticket, verdict: Result<Tree, Vec<Error>> },
+    Recorded { ticket: Ticket, result: Result<(), Error> },
+    State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
+    EngineAttached { component: ComponentId, holds: Option<u64>, commands: mpsc::Sender<ToEngine> },
+    EngineGone { component: ComponentId },
+    EnginePlanned { component: ComponentId, revision: u64 },
+    EngineRejected { component: ComponentId, revision: u64, errors: Vec<Error> },
+    EngineAborted { component: ComponentId },
+    EngineLoaded { component: ComponentId, revision: u64 },
+    Stop,
+}
+
+/// Who works for the hub.
+pub(crate) struct Workers {
+    pub(crate) oracle: mpsc::Sender<oracle::Job>,
+    pub(crate) recorder: mpsc::Sender<recorder::Job>,
+    /// The revision of running, for the next attach.
+    pub(crate) revision: watch::Sender<u64>,
+}
+
+/// The hub's channel.
+pub(crate) fn channel() -> (HubSender, mpsc::Receiver<Input>) {
+    mpsc::channel(QUEUE)
+}
+
+/// The current time, as the core takes it.
+pub(crate) fn now() -> Now {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Now { instant: Instant::now(), unix_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX) }
+}
+
+/// The hub itself.
+pub(crate) struct Hub {
+    core: Core,
+    schema: Arc<Schema>,
+    workers: Workers,
+    sessions: BTreeMap<SessionId, Open>,
+    engines: BTreeMap<ComponentId, mpsc::Sender<ToEngine>>,
+    /// Inputs that follow from outputs which could not be carried out.
+    failed: Vec<Input>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    answer: Option<oneshot::Sender<Reply>>,
+    kill: Option<oneshot::Sender<CloseReason>>,
+}
+
+impl Hub {
+    pub(crate) fn new(core: Core, schema: Arc<Schema>, workers: Workers) -> Self {
+        Self {
+            core,
+            schema,
+            workers,
+            sessions: BTreeMap::new(),
+            engines: BTreeMap::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Runs until [`Input::Stop`], then ends all sessions once no commit is on its way.
+    pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
+        self.drain();
+        let mut stopping = false;
+        loop {
+            if stopping && !self.core.commit_in_flight() {
+                break;
+            }
+            let timer = self.core.poll_timeout();
+            let due = async {
+                match timer {
+                    Some((due, _)) => tokio::time::sleep_until(due.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                input = inputs.recv() => match input {
+                    Some(Input::Stop) | None => stopping = true,
+                    Some(input) => self.handle(input),
+                },
+                () = due => self.core.handle_timeout(now()),
+            }
+            self.drain();
+        }
+        for (_, open) in std::mem::take(&mut self.sessions) {
+            if let Some(kill) = open.kill {
+                // A session that has ended by itself needs no telling.
+                let _ = kill.send(CloseReason::Shutdown);
+            }
+        }
+    }
+
+    fn handle(&mut self, input: Input) {
+        let now = now();
+        match input {
+            Input::Open { peer, answer } => self.open(peer, answer, now),
+            Input::Request { session, request, answer } => {
+                if let Some(open) = self.sessions.get_mut(&session) {
+                    open.answer = Some(answer);
+                    self.core.handle_request(session, request, now);
+                }
+            }
+            Input::Dropped { session } => {
+                self.sessions.remove(&session);
+                self.core.handle_dropped(session, now);
+            }
+            Input::Validated { ticket, verdict } => self.core.handle_validated(ticket, verdict, now),
+            Input::Recorded { ticket, result } => self.core.handle_recorded(ticket, result, now),
+            Input::State { ticket, result } => {
+                let state = result.and_then(|pages| content::parse_state(&pages));
+                self.core.handle_state(ticket, state);
+            }
+            Input::EngineAttached { component, holds, commands } => {
+                self.engines.insert(component, commands);
+                self.core.handle_attached(Attachment { component, name: ENGINE.to_owned(), holds });
+            }
+            Input::EngineGone { component } => {
+                self.engines.remove(&component);
+                self.core.handle_detached(component, now);
+            }
+            Input::EnginePlanned { component, revision } => {
+                self.core.handle_planned(component, revision, now)
+            }
+            Input::EngineRejected { component, revision, errors } => {
+                self.core.handle_rejected(component, revision, errors, now);
+            }
+            Input::EngineAborted { component } => self.core.handle_aborted(component),
+            Input::EngineLoaded { component, revision } => self.core.handle_loaded(component, revision),
+            Input::Stop => {}
+        }
+    }
+
+    fn open(&mut self, peer: Peer, answer: oneshot::Sender<Result<Opened, Error>>, now: Now) {
+        let opened = self.core.open_session(peer, now).map(|session| {
+            let (kill, killed) = oneshot::channel();
+            self.sessions.insert(session, Open { answer: None, kill: Some(kill) });
+            Opened { session, kill: killed }
+        });
+        if let Err(Ok(opened)) = answer.send(opened) {
+            // Its connection went away meanwhile.
+            self.sessions.remove(&opened.session);
+            self.core.handle_dropped(opened.session, now);
+        }
+    }
+
+    /// Carries out all outputs, and those that follow from failures of the first.
+    fn drain(&mut self) {
+        loop {
+            while let Some(output) = self.core.poll_output() {
+                self.carry_out(output);
+            }
+            let failed = std::mem::take(&mut self.failed);
+            if failed.is_empty() {
+                return;
+            }
+            for input in failed {
+                self.handle(input);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Reply { session, reply } => self.reply(session, reply),
+            Output::End { session, why } => self.end(session, why),
+            Output::Validate { ticket, tree } => {
+                if self.workers.oracle.try_send(oracle::Job { ticket, tree }).is_err() {
+                    let verdict = Err(vec![overloaded("the validation")]);
+                    self.failed.push(Input::Validated { ticket, verdict });
+                }
+            }
+            Output::Check { ticket, .. } => self.core.handle_checked(ticket, Vec::new(), now()),
+            Output::Prepare { component, revision, base, changes } => {
+                let changes = wire_changes(&self.schema, &changes);
+                self.tell(component, ToEngine::Prepare { revision, base, changes });
+            }
+            Output::Apply { component, revision } => self.tell(component, ToEngine::Apply { revision }),
+            Output::Abort { component, revision } => self.tell(component, ToEngine::Abort { revision }),
+            Output::Snapshot { component, revision, tree } => {
+                let config = content::to_json(&self.schema, &tree).into_bytes();
+                self.tell(component, ToEngine::Snapshot { revision, config });
+            }
+            Output::Record { ticket, commit, changes } => {
+                if self.workers.recorder.try_send(recorder::Job::Record { ticket, commit, changes }).is_err()
+                {
+                    self.failed.push(Input::Recorded { ticket, result: Err(overloaded("the journal")) });
+                }
+            }
+            Output::ReadState { component, ticket, paths } => {
+                self.tell(component, ToEngine::ReadState { ticket, paths });
+            }
+            Output::Event(event) => self.log(&event),
+        }
+    }
+
+    fn reply(&mut self, session: SessionId, reply: Reply) {
+        let answer = self.sessions.get_mut(&session).and_then(|open| open.answer.take());
+        if let Some(answer) = answer {
+            // A session that was killed meanwhile waits for no answer.
+            let _ = answer.send(reply);
+        }
+    }
+
+    fn end(&mut self, session: SessionId, why: End) {
+        let reason = match why {
+            End::Closed => CloseReason::CloseSession,
+            End::Dropped => CloseReason::Dropped,
+            End::Killed { by } => CloseReason::Killed { by: by.0 },
+        };
+        let kill = self.sessions.remove(&session).and_then(|open| open.kill);
+        if let Some(kill) = kill {
+            let _ = kill.send(reason);
+        }
+    }
+
+    /// An engine that does not take its messages loses its connection, and gets a snapshot when it is back.
+    fn tell(&mut self, component: ComponentId, message: ToEngine) {
+        let sent = self.engines.get(&component).is_some_and(|engine| engine.try_send(message).is_ok());
+        if !sent && self.engines.remove(&component).is_some() {
+            self.failed.push(Input::EngineGone { component });
+        }
+    }
+
+    fn log(&mut self, event: &Event) {
+        match event {
+            Event::SessionOpened { session, user } => tracing::info!(%session, user, "session opened"),
+            Event::SessionEnded { session, user, why } => {
+                tracing::info!(%session, user, ?why, "session ended")
+            }
+            Event::Committed { commit, changes } => {
+                tracing::info!(revision = commit.revision, user = commit.user, changes, "committed");
+                self.workers.revision.send_replace(commit.revision);
+                let (_, running) = self.core.running();
+                let job = recorder::Job::Compact { tree: running.clone() };
+                if self.workers.recorder.try_send(job).is_err() {
+                    tracing::warn!("the journal was not looked at for folding; the next commit does it");
+                }
+            }
+            Event::CommitFailed { session, user, errors } => {
+                let first = errors.first().map(ToString::to_string).unwrap_or_default();
+                tracing::info!(%session, user, errors = errors.len(), %first, "commit failed");
+            }
+            Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
+            Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
+        }
+    }
+}
+
+fn overloaded(what: &str) -> Error {
+    Error::application(
+        ErrorTag::ResourceDenied,
+        format!("{what} is busy or has stopped: retry, then see the log"),
+    )
+}
+
+fn wire_changes(schema: &Schema, changes: &ChangeSet) -> Vec<Change> {
+    let records = changes.records(schema).into_iter();
+    records.map(|record| engine::change(record.path, record.value.map(|value| value.to_string()))).collect()
+}

@@ -1,0 +1,189 @@
+//! One session: from an accepted connection to its end.
+
+use crate::hub::{HubSender, Input, Opened, now};
+use cats_mgmtd_core::{
+    Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request, SessionId, Source, TestOption,
+    Transport,
+};
+use cats_mgmtd_netconf as netconf;
+use cats_mgmtd_netconf::{Operation, Rpc, Settings};
+use cats_mgmtd_transport::{Connection, Respond, serve};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::schema::Schema;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The namespace of `cats-exec`.
+const EXEC: &str = "urn:catsd:yang:cats-exec";
+
+/// What all sessions share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) capabilities: Vec<String>,
+    pub(crate) hub: HubSender,
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
+    let peer = peer_of(&connection);
+    let user = peer.user.clone();
+    let (answer, opened) = oneshot::channel();
+    if shared.hub.send(Input::Open { peer, answer }).await.is_err() {
+        return;
+    }
+    let Opened { session, kill } = match opened.await {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(error)) => {
+            tracing::warn!(user, %error, "a session is refused");
+            return;
+        }
+        Err(_) => return,
+    };
+    let settings = Settings {
+        session_id: session.0,
+        capabilities: shared.capabilities.clone(),
+        limits: netconf::Limits::default(),
+    };
+    let state = netconf::Session::new(settings, now().instant);
+    let responder = Responder { session, shared: Arc::clone(&shared) };
+    let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
+    tracing::debug!(%session, %reason, "transport closed");
+    // A hub that is gone has forgotten the session.
+    let _ = shared.hub.send(Input::Dropped { session }).await;
+}
+
+fn peer_of(connection: &Connection) -> Peer {
+    let (transport, source_host) = match connection.transport {
+        cats_mgmtd_transport::Transport::Ssh => {
+            let host = connection.peer.rsplit_once(':').map_or(connection.peer.as_str(), |(host, _)| host);
+            (Transport::Ssh, Some(host.trim_matches(['[', ']']).to_owned()))
+        }
+        cats_mgmtd_transport::Transport::Local => (Transport::Local, None),
+    };
+    Peer { user: connection.user.clone(), transport, source_host }
+}
+
+struct Responder {
+    session: SessionId,
+    shared: Arc<Shared>,
+}
+
+impl Respond for Responder {
+    async fn respond(&mut self, rpc: Rpc) -> netconf::Reply {
+        let request = match request_of(rpc.operation, &self.shared.schema) {
+            Ok(request) => request,
+            Err(error) => return netconf::Reply::Errors(vec![error]),
+        };
+        let (answer, reply) = oneshot::channel();
+        let input = Input::Request { session: self.session, request, answer };
+        let sent = self.shared.hub.send(input).await;
+        match reply.await {
+            Ok(reply) if sent.is_ok() => reply_of(reply),
+            Ok(_) | Err(_) => {
+                let message = "the server is shutting down";
+                netconf::Reply::Errors(vec![Error::protocol(ErrorTag::ResourceDenied, message)])
+            }
+        }
+    }
+}
+
+fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
+    Ok(match operation {
+        Operation::Get { filter } => Request::Get { filter: filter.map(|xml| xml.into_string()) },
+        Operation::GetConfig { source, filter } => {
+            Request::GetConfig { source: datastore(source), filter: filter.map(|xml| xml.into_string()) }
+        }
+        Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
+            Request::EditConfig(Edit {
+                target: datastore(target),
+                default_operation: match default_operation {
+                    netconf::DefaultOperation::Merge => DefaultOperation::Merge,
+                    netconf::DefaultOperation::Replace => DefaultOperation::Replace,
+                    netconf::DefaultOperation::None => DefaultOperation::None,
+                },
+                test_option: match test_option {
+                    netconf::TestOption::TestThenSet => TestOption::TestThenSet,
+                    netconf::TestOption::Set => TestOption::Set,
+                    netconf::TestOption::TestOnly => TestOption::TestOnly,
+                },
+                error_option: match error_option {
+                    netconf::ErrorOption::StopOnError => ErrorOption::StopOnError,
+                    netconf::ErrorOption::ContinueOnError => ErrorOption::ContinueOnError,
+                    netconf::ErrorOption::RollbackOnError => ErrorOption::RollbackOnError,
+                },
+                config: config.into_string(),
+            })
+        }
+        Operation::CopyConfig { target, source: from } => {
+            Request::CopyConfig { target: datastore(target), source: source(from) }
+        }
+        Operation::DeleteConfig { target } => Request::DeleteConfig { target: datastore(target) },
+        Operation::Lock { target } => Request::Lock { target: datastore(target) },
+        Operation::Unlock { target } => Request::Unlock { target: datastore(target) },
+        Operation::Commit => Request::Commit,
+        Operation::DiscardChanges => Request::DiscardChanges,
+        Operation::Validate { source: from } => Request::Validate { source: source(from) },
+        Operation::CloseSession => Request::CloseSession,
+        Operation::KillSession { session_id } => Request::KillSession { session: SessionId(session_id) },
+        Operation::GetSchema { identifier, version, format } => {
+            Request::GetSchema { identifier, version, format }
+        }
+        Operation::Other { namespace, name, xml } if namespace == EXEC && name == "schema-index" => {
+            Request::SchemaIndex { content_id: content_id_of(xml.as_str())? }
+        }
+        Operation::Other { namespace, name, .. } => return Err(unknown_operation(&namespace, &name, schema)),
+    })
+}
+
+fn datastore(datastore: netconf::Datastore) -> Datastore {
+    match datastore {
+        netconf::Datastore::Running => Datastore::Running,
+        netconf::Datastore::Candidate => Datastore::Candidate,
+    }
+}
+
+fn source(source: netconf::Source) -> Source {
+    match source {
+        netconf::Source::Datastore(from) => Source::Datastore(datastore(from)),
+        netconf::Source::Config(xml) => Source::Config(xml.into_string()),
+    }
+}
+
+fn unknown_operation(namespace: &str, name: &str, schema: &Schema) -> Error {
+    let known = schema.modules.iter().any(|module| module.implemented && module.namespace == namespace);
+    if known { netconf::operation_not_supported(name) } else { netconf::unknown_namespace(name, namespace) }
+}
+
+/// The one parameter of `schema-index`.
+fn content_id_of(xml: &str) -> Result<Option<String>, Error> {
+    let malformed = |error: roxmltree::Error| Error::protocol(ErrorTag::MalformedMessage, error.to_string());
+    let document = roxmltree::Document::parse(xml).map_err(malformed)?;
+    let mut content_id = None;
+    for parameter in document.root_element().children().filter(roxmltree::Node::is_element) {
+        if !parameter.has_tag_name((EXEC, "content-id")) || content_id.is_some() {
+            let name = parameter.tag_name().name().to_owned();
+            let message = format!("<schema-index> takes one <content-id>, and not <{name}>");
+            return Err(Error::protocol(ErrorTag::UnknownElement, message).with(ErrorInfo::BadElement(name)));
+        }
+        content_id = Some(parameter.text().unwrap_or_default().trim().to_owned());
+    }
+    Ok(content_id)
+}
+
+fn reply_of(reply: Reply) -> netconf::Reply {
+    match reply {
+        Reply::Ok => netconf::Reply::Ok,
+        Reply::Data(xml) => netconf::Reply::Data(xml),
+        Reply::Schema(text) => netconf::Reply::Schema(text.to_string()),
+        Reply::SchemaIndex { content_id, index } => {
+            let mut xml =
+                format!("<content-id xmlns=\"{EXEC}\">{}</content-id>", netconf::escape_text(&content_id));
+            if let Some(index) = index {
+                xml.push_str(&format!("<index xmlns=\"{EXEC}\">{}</index>", netconf::escape_text(&index)));
+            }
+            netconf::Reply::Output(xml)
+        }
+        Reply::Errors(errors) => netconf::Reply::Errors(errors),
+    }
+}

@@ -1,0 +1,211 @@
+//! From the command line to what the daemon runs on: schema, running configuration, core.
+
+use crate::args::Args;
+use crate::recorder::modules_of;
+use crate::{content, hub, oracle};
+use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
+use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
+use cats_yang_schema::{Compiled, ModuleSource};
+use cats_yang_tree::Tree;
+use cats_yang_tree::error::Error;
+use cats_yang_tree::schema::Schema;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The journal is folded into a snapshot from this size on, bytes.
+const COMPACT_AT: u64 = 16 << 20;
+
+/// More sessions than the transports let in, so that a refusal is theirs.
+pub(crate) const SESSIONS: usize = 512;
+
+/// Why the daemon does not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// A file of the command line cannot be read.
+    #[error("cannot read the module {path}: {source}")]
+    ModuleFile { path: PathBuf, source: std::io::Error },
+    /// A file of the command line is no module.
+    #[error("{path} is not usable as --extra-module: {error}")]
+    Module { path: PathBuf, error: Error },
+    /// The modules do not compile together.
+    #[error("the YANG modules do not compile:{}", lines(.0))]
+    Schema(Vec<Error>),
+    /// The state directory.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Stored configuration that this schema does not allow.
+    #[error(
+        "the stored configuration of revision {revision} does not fit the YANG modules of this version:{}\nNothing was \
+         changed. Start the version, or with the --extra-module files, that wrote it and change these nodes, or move \
+         {dir}/running.journal and {dir}/running.snapshot away to start empty", lines(.errors)
+    )]
+    Misfit { revision: u64, dir: PathBuf, errors: Vec<Error> },
+    /// Anything else that the system refuses.
+    #[error("{what}: {source}")]
+    System { what: String, source: std::io::Error },
+    /// The SSH server's key.
+    #[error(transparent)]
+    HostKey(#[from] cats_mgmtd_transport::HostKeyError),
+}
+
+impl StartError {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| StartError::System { what, source }
+    }
+}
+
+fn lines(errors: &[Error]) -> String {
+    errors.iter().map(|error| format!("\n  {error}")).collect()
+}
+
+/// All that the daemon runs on.
+pub(crate) struct Ready {
+    pub(crate) core: Core,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) compiled: Compiled,
+    pub(crate) store: Store,
+    pub(crate) capabilities: Vec<String>,
+    pub(crate) content_id: String,
+}
+
+/// Compiles the modules, opens the state directory, and restores running from it.
+///
+/// # Errors
+/// Each names the file and the remedy.
+pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
+    let compiled = cats_yang_schema::load(&modules(args)?).map_err(StartError::Schema)?;
+    let schema = Arc::new(compiled.schema().clone());
+    let options =
+        Options { modules: modules_of(&schema), new_instance: random_name()?, compact_at: COMPACT_AT };
+    let found = Store::open(&args.state_dir, options)?;
+    if found.torn > 0 {
+        tracing::warn!(bytes = found.torn, "the last write of the journal was not complete and is cut off");
+    }
+    let revision = found.store.revision();
+    let misfit = |errors| StartError::Misfit { revision, dir: args.state_dir.clone(), errors };
+    let running = restore(&schema, &compiled, &found).map_err(misfit)?;
+    let Recovered { mut store, modules, .. } = found;
+    if modules != modules_of(&schema) {
+        let config = content::to_json(&schema, &running);
+        store.compact(&modules_of(&schema), config.as_bytes())?;
+        tracing::info!(revision, "the stored configuration was taken over into the present modules");
+    }
+    let content_id = compiled.content_id().to_owned();
+    let capabilities = capabilities(&schema, &compiled);
+    let facts = facts(&schema, &compiled, &capabilities);
+    let core = Core::new(facts, running, revision, hub::now());
+    Ok(Ready { core, schema, compiled, store, capabilities, content_id })
+}
+
+fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {
+    let mut modules = cats_yang_schema::default_modules();
+    for path in &args.extra_module {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| StartError::ModuleFile { path: path.clone(), source })?;
+        let module =
+            ModuleSource::extra(text).map_err(|error| StartError::Module { path: path.clone(), error })?;
+        modules.retain(|known| known.name != module.name);
+        modules.push(module);
+    }
+    Ok(modules)
+}
+
+/// Running as it was recorded, if it is still valid.
+fn restore(schema: &Schema, compiled: &Compiled, found: &Recovered) -> Result<Tree, Vec<Error>> {
+    let mut tree = match &found.snapshot {
+        Some(snapshot) => content::from_json(schema, &snapshot.config)?,
+        None => Tree::new(),
+    };
+    for record in &found.records {
+        tree = content::replay(schema, &tree, &record.changes).map_err(|error| vec![error])?;
+    }
+    let valid = oracle::judge(compiled, schema, &tree)?;
+    if valid == tree {
+        return Ok(tree);
+    }
+    let gone = cats_yang_tree::diff(schema, &tree, &valid).changes;
+    let message = "its 'when' is false now, so it would be deleted";
+    let error = |path| Error::application(cats_yang_tree::error::ErrorTag::UnknownElement, message).at(path);
+    Err(gone.iter().map(|change| error(change.path.render(schema))).collect())
+}
+
+fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String]) -> Facts {
+    let modules = schema.modules.iter().filter_map(|module| {
+        let yang = compiled.source(&module.name, module.revision.as_deref())?;
+        Some(ModuleText {
+            name: module.name.clone(),
+            revision: module.revision.clone(),
+            namespace: module.namespace.clone(),
+            yang: Arc::from(yang),
+        })
+    });
+    Facts {
+        content_id: compiled.content_id().to_owned(),
+        // Plain data with string keys always has a JSON form.
+        schema_index: Arc::from(serde_json::to_string(schema.as_ref()).unwrap_or_default()),
+        capabilities: capabilities.to_vec(),
+        modules: modules.collect(),
+        components: vec![hub::ENGINE.to_owned()],
+        limits: Limits { sessions: SESSIONS, sessions_per_user: SESSIONS },
+        schema: Arc::clone(schema),
+    }
+}
+
+/// What the hello announces: what is built, the YANG library (RFC 8526), and the modules of YANG 1 (RFC 7950
+/// section 5.6.4 keeps those of 1.1 to the library).
+fn capabilities(schema: &Schema, compiled: &Compiled) -> Vec<String> {
+    let built = ["candidate:1.0", "rollback-on-error:1.0", "validate:1.1"];
+    let mut all: Vec<String> =
+        built.iter().map(|name| format!("urn:ietf:params:netconf:capability:{name}")).collect();
+    if let Some(library) = schema.modules.iter().find(|module| module.name == "ietf-yang-library") {
+        let revision = library.revision.as_deref().unwrap_or_default();
+        let id = compiled.content_id();
+        all.push(format!(
+            "urn:ietf:params:netconf:capability:yang-library:1.1?revision={revision}&content-id={id}"
+        ));
+    }
+    for module in schema.modules.iter().filter(|module| module.implemented) {
+        let text = compiled.source(&module.name, module.revision.as_deref()).unwrap_or_default();
+        if is_yang_1(text) {
+            let mut uri = format!("{}?module={}", module.namespace, module.name);
+            if let Some(revision) = &module.revision {
+                uri.push_str(&format!("&revision={revision}"));
+            }
+            if !module.features.is_empty() {
+                uri.push_str(&format!("&features={}", module.features.join(",")));
+            }
+            all.push(uri);
+        }
+    }
+    all
+}
+
+fn is_yang_1(text: &str) -> bool {
+    let version =
+        text.split_once("yang-version").map(|(_, rest)| rest.trim_start().trim_start_matches(['"', '\'']));
+    !version.is_some_and(|version| version.starts_with("1.1"))
+}
+
+/// 128 random bits in hexadecimal.
+fn random_name() -> Result<String, StartError> {
+    let mut bytes = [0; 16];
+    let path = Path::new("/dev/urandom");
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(StartError::system(format!("cannot read {}", path.display())))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_version_of_a_module_is_seen() {
+        assert!(is_yang_1("module a { namespace \"urn:a\"; }"));
+        assert!(is_yang_1("module a { yang-version 1; }"));
+        assert!(!is_yang_1("module a { yang-version 1.1; }"));
+        assert!(!is_yang_1("module a { yang-version \"1.1\"; }"));
+    }
+}
