@@ -121,16 +121,30 @@ async fn a_snapshot_in_chunks_and_a_commit_in_parts_reach_the_engine_whole() {
         Ok(Some(Answer::SnapshotApplied(pb::SnapshotApplied { revision: 4 })))
     ));
 
-    let set = pb::Change { path: "/m:a".to_owned(), operation: 1, value: "2".to_owned() };
-    let delete = pb::Change { path: "/m:b".to_owned(), operation: 2, value: String::new() };
-    for (change, more) in [(set, true), (delete, false)] {
+    let set = pb::Change { path: "/m:a".to_owned(), operation: 1, value: "2".to_owned(), after: None };
+    let delete = pb::Change { path: "/m:b".to_owned(), operation: 2, ..Default::default() };
+    let shift = pb::Change {
+        path: "/m:c[.='x']".to_owned(),
+        operation: 3,
+        after: Some(String::new()),
+        ..Default::default()
+    };
+    for (change, more) in [(set, true), (delete, true), (shift, false)] {
         let prepare = pb::Prepare { revision: 5, base: 4, changes: vec![change], more };
         stream.send(Message::Prepare(prepare)).await;
     }
     let Call::Prepare { revision, base, changes, reply } = engine.call().await else { panic!("no prepare") };
     assert_eq!((revision, base), (Revision(5), Revision(4)));
-    let change = |path: &str, edit| Change { path: path.to_owned(), edit };
-    assert_eq!(changes, [change("/m:a", Edit::Set("2".to_owned())), change("/m:b", Edit::Delete)]);
+    let change = |path: &str, edit, after: Option<&str>| Change {
+        path: path.to_owned(),
+        edit,
+        after: after.map(str::to_owned),
+    };
+    let set = change("/m:a", Edit::Set("2".to_owned()), None);
+    assert_eq!(
+        changes,
+        [set, change("/m:b", Edit::Delete, None), change("/m:c[.='x']", Edit::Move, Some(""))]
+    );
     reply.send(Ok(vec!["switch the ingress on".to_owned()])).unwrap();
     let Ok(Some(Answer::Planned(planned))) = stream.next().await else { panic!("no plan") };
     assert_eq!(planned.steps, ["switch the ingress on"]);
@@ -189,7 +203,7 @@ async fn a_message_out_of_order_or_of_an_unknown_kind_ends_the_stream() {
 
     let mut stream = engine.stream().await;
     stream.attach(&mut engine).await;
-    let change = pb::Change { path: "/m:a".to_owned(), operation: 9, value: String::new() };
+    let change = pb::Change { path: "/m:a".to_owned(), operation: 9, ..Default::default() };
     stream.send(Message::Prepare(pb::Prepare { changes: vec![change], ..Default::default() })).await;
     let status = stream.next().await.unwrap_err();
     assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "/m:a: operation 9 is unknown"));

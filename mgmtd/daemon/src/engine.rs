@@ -11,6 +11,7 @@ use cats_engine_wire::management::{
 use cats_engine_wire::{MAX_MESSAGE, SNAPSHOT_CHUNK};
 use cats_mgmtd_core::{ComponentId, Ticket};
 use cats_yang_tree::error::{self, Error, ErrorTag};
+use cats_yang_tree::diff::{Record, RecordOperation};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;
@@ -302,7 +303,12 @@ async fn read_state(
 }
 
 /// One change on the wire.
-pub(crate) fn change(path: String, value: Option<String>) -> Change {
-    let operation = if value.is_some() { Operation::Set } else { Operation::Delete };
-    Change { path, operation: operation.into(), value: value.unwrap_or_default() }
+pub(crate) fn change(record: Record) -> Change {
+    let operation = match record.operation {
+        RecordOperation::Create | RecordOperation::Replace => Operation::Set,
+        RecordOperation::Delete => Operation::Delete,
+        RecordOperation::Move => Operation::Move,
+    };
+    let value = record.value.map(|value| value.to_string()).unwrap_or_default();
+    Change { path: record.path, operation: operation.into(), value, after: record.after }
 }

@@ -299,5 +299,5 @@ fn overloaded(what: &str) -> Error {
 
 fn wire_changes(schema: &Schema, changes: &ChangeSet) -> Vec<Change> {
     let records = changes.records(schema).into_iter();
-    records.map(|record| engine::change(record.path, record.value.map(|value| value.to_string()))).collect()
+    records.map(engine::change).collect()
 }

@@ -25,6 +25,8 @@ pub struct Change {
     pub path: String,
     /// What becomes of the node.
     pub edit: Edit,
+    /// Of an entry of a user-ordered list: the path of the entry that it stands behind, empty for the first place.
+    pub after: Option<String>,
 }
 
 /// What becomes of a node.
@@ -34,6 +36,8 @@ pub enum Edit {
     Set(String),
     /// It is gone.
     Delete,
+    /// It goes to another place among its siblings.
+    Move,
 }
 
 /// Why a commit or snapshot is refused: one NETCONF error.

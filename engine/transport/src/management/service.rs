@@ -210,12 +210,13 @@ fn decode(change: pb::Change) -> Result<Change, Status> {
     let edit = match Operation::try_from(change.operation) {
         Ok(Operation::Set) => Edit::Set(change.value),
         Ok(Operation::Delete) => Edit::Delete,
+        Ok(Operation::Move) => Edit::Move,
         Ok(Operation::Unspecified) | Err(_) => {
             let text = format!("{}: operation {} is unknown", change.path, change.operation);
             return Err(Status::invalid_argument(text));
         }
     };
-    Ok(Change { path: change.path, edit })
+    Ok(Change { path: change.path, edit, after: change.after })
 }
 
 fn rejected(revision: u64, faults: Vec<Fault>) -> pb::from_engine::Message {
