@@ -106,7 +106,8 @@ impl Report {
     pub(crate) fn save(&self, file: &Path) -> Result<(), String> {
         let text = serde_json::to_string_pretty(&self.0).map_err(|error| error.to_string())?;
         if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+            fs::create_dir_all(folder)
+                .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         }
         fs::write(file, text + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))
     }

@@ -2,9 +2,9 @@
 
 use super::rig::Rig;
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Source of the two programs; built when the benchmark runs, so that nothing else needs clang.
@@ -37,7 +37,9 @@ impl Load {
     /// Builds and loads both programs.
     pub(super) fn open() -> Result<Self, String> {
         let bytes = compile()?;
-        let open = ObjectBuilder::default().open_memory(&bytes).map_err(|error| format!("opening the load: {error}"))?;
+        let open = ObjectBuilder::default()
+            .open_memory(&bytes)
+            .map_err(|error| format!("opening the load: {error}"))?;
         let object = open.load().map_err(|error| format!("loading the load: {error}"))?;
         Ok(Self { object })
     }
@@ -69,13 +71,18 @@ impl Load {
     }
 
     fn set(&self, rig: &Rig, flows: u32, frame: &[u8]) -> Result<(), String> {
-        let map = self.object.maps().find(|map| map.name() == "settings").ok_or("the load has no map `settings`")?;
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == "settings")
+            .ok_or("the load has no map `settings`")?;
         let mut value = Vec::with_capacity(16 + HEADERS);
         for word in [flows, rig.sender, u32::from(Rig::FIRST_CLIENT), u32::from(Rig::FIRST_PORT)] {
             value.extend_from_slice(&word.to_ne_bytes());
         }
         value.extend(frame.iter().take(HEADERS));
-        map.update(&0u32.to_ne_bytes(), &value, MapFlags::ANY).map_err(|error| format!("setting the load: {error}"))
+        map.update(&0u32.to_ne_bytes(), &value, MapFlags::ANY)
+            .map_err(|error| format!("setting the load: {error}"))
     }
 
     fn program(&mut self, name: &str) -> Result<ProgramMut<'_>, String> {

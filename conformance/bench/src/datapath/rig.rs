@@ -2,6 +2,7 @@
 //! the receiving link's packet processing on CPU 1 as a kernel thread of its own, whose time is the cost.
 
 use super::load::{Load, Traffic};
+use cats_conformance::command::run;
 use cats_conformance::namespace::{Namespace, join};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -28,22 +29,11 @@ pub(super) struct Rig {
     worker: i32,
 }
 
-/// What one measurement gives.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cost {
-    /// CPU time of the forwarder a packet that reached the sink, ns.
-    pub(super) nanos_a_packet: f64,
-    /// Packets that reached the sink.
-    pub(super) packets: u64,
-}
-
 impl Rig {
     /// Address of the first client; flows count up from here.
     pub(super) const FIRST_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
     /// First port of each client.
     pub(super) const FIRST_PORT: u16 = 1024;
-    /// Ports of a client before the next client's turn; the program in `bpf/` has the same number.
-    pub(super) const PORTS: u32 = 16384;
     /// The service address of the traffic that is steered.
     pub(super) const SERVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
     /// Its port.
@@ -59,9 +49,9 @@ impl Rig {
     /// Link of the underlay in the forwarder.
     pub(super) const UNDERLAY: &'static str = "d1";
 
-    /// Lays it out.
-    pub(super) fn lay_out() -> Result<Self, String> {
-        let name = |role: &str| format!("cats-bench-{role}-{}", std::process::id());
+    /// Lays it out; `label` tells it from other rigs of this process.
+    pub(super) fn lay_out(label: &str) -> Result<Self, String> {
+        let name = |role: &str| format!("cats-bench-{}-{label}-{role}", std::process::id());
         let made = |result: cats_conformance::Result<Namespace>| result.map_err(|error| error.to_string());
         let source = made(Namespace::create(&name("source")))?;
         let forwarder = made(Namespace::create(&name("forwarder")))?;
@@ -77,14 +67,27 @@ impl Rig {
                 .map_err(|error| error.to_string())?;
         }
         let mut load = Load::open()?;
-        let sink_program = sink.enter(|| load.attach_sink(sink_index)).map_err(|error| error.to_string())??;
+        let sink_program =
+            sink.enter(|| load.attach_sink(sink_index)).map_err(|error| error.to_string())??;
         let worker = threaded(&forwarder, Self::ACCESS, 1)?;
-        threaded(&sink, "s0", 0)?;
-        Ok(Self { source, forwarder, sink, sender, sender_mac, receiver_mac, load, _sink_program: sink_program, worker })
+        // Before the sender on the same CPU, or the sink's ring overflows.
+        let sink_worker = threaded(&sink, "s0", 0)?;
+        run("chrt", &["-f", "-p", "1", &sink_worker.to_string()]).map_err(|error| error.to_string())?;
+        Ok(Self {
+            source,
+            forwarder,
+            sink,
+            sender,
+            sender_mac,
+            receiver_mac,
+            load,
+            _sink_program: sink_program,
+            worker,
+        })
     }
 
-    /// Sends the traffic for a while and says what each packet cost.
-    pub(super) fn measure(&mut self, traffic: Traffic, duration: Duration) -> Result<Cost, String> {
+    /// Sends the traffic for a while; CPU time of the forwarder a packet that reached the sink, ns.
+    pub(super) fn measure(&mut self, traffic: Traffic, duration: Duration) -> Result<f64, String> {
         let before = (self.worker_nanos()?, self.arrived()?);
         self.send(traffic, duration)?;
         let after = (self.worker_nanos()?, self.arrived()?);
@@ -93,8 +96,8 @@ impl Rig {
             return Err(format!("only {packets} packets reached the sink; the forwarder does not forward"));
         }
         #[allow(clippy::cast_precision_loss)] // both far below 2^52
-        let nanos_a_packet = after.0.saturating_sub(before.0) as f64 / packets as f64;
-        Ok(Cost { nanos_a_packet, packets })
+        let nanos = after.0.saturating_sub(before.0) as f64 / packets as f64;
+        Ok(nanos)
     }
 
     /// Sends the traffic for a while.
@@ -112,7 +115,10 @@ impl Rig {
     fn worker_nanos(&self) -> Result<u64, String> {
         let file = format!("/proc/{}/schedstat", self.worker);
         let text = fs::read_to_string(&file).map_err(|error| format!("cannot read {file}: {error}"))?;
-        text.split_whitespace().next().and_then(|word| word.parse().ok()).ok_or(format!("{file} has no number"))
+        text.split_whitespace()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .ok_or(format!("{file} has no number"))
     }
 
     fn arrived(&self) -> Result<u64, String> {
@@ -155,7 +161,9 @@ fn threaded(namespace: &Namespace, link: &str, cpu: usize) -> Result<i32, String
     let worker = fs::read_dir("/proc")
         .map_err(|error| error.to_string())?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(&prefix)))
+        .filter(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(&prefix))
+        })
         .max()
         .ok_or(format!("the kernel started no thread for {link}"))?;
     pin(Pid::from_raw(worker), cpu)?;
