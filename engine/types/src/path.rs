@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 pub struct RoutingDomain(pub String);
 
 /// What a path must satisfy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct PathConstraints {
     /// Upper bound of the sum of link delays.
     pub max_delay: Option<Micros>,
