@@ -1,6 +1,7 @@
 //! Tasks of the repository, run as `cargo xtask NAME`. They look at the project from outside: no crate of the
 //! project may depend on this one, and this one must not know what any crate does, only how crates relate.
 
+mod codegen;
 mod tidy;
 mod trace;
 mod tree;
@@ -17,6 +18,7 @@ struct Task {
 }
 
 const TASKS: &[Task] = &[
+    Task { name: "codegen", about: "generates the typed model of yang/model from the modules", run: codegen::run },
     Task {
         name: "yang-fetch",
         about: "fetches the standard YANG modules to target/yang",

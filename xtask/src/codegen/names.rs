@@ -1,0 +1,121 @@
+//! Names of the generated code: which item of which module has which name, and the items themselves.
+
+use cats_yang_tree::schema::{ModuleId, NodeId, Schema};
+use std::collections::BTreeMap;
+
+/// What an item was generated for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// A container, a list, or the type that a leaf defines for itself.
+    Node(NodeId),
+    /// A typedef.
+    Typedef(ModuleId, String),
+}
+
+/// The items that were generated so far.
+pub(crate) struct Names<'a> {
+    pub(crate) schema: &'a Schema,
+    taken: BTreeMap<(String, String), Source>,
+    known: BTreeMap<Source, (String, String)>,
+    items: BTreeMap<String, Vec<String>>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(schema: &'a Schema) -> Self {
+        Self { schema, taken: BTreeMap::new(), known: BTreeMap::new(), items: BTreeMap::new() }
+    }
+
+    /// The path of the item of `source`, if it was generated, as seen from the generated modules.
+    pub(crate) fn path(&self, source: &Source) -> Option<String> {
+        let (module, name) = self.known.get(source)?;
+        Some(format!("super::{}::{name}", snake(module)))
+    }
+
+    /// Gives `source` the first of the names that its module has not given yet.
+    pub(crate) fn claim(
+        &mut self,
+        source: Source,
+        module: &str,
+        names: impl Iterator<Item = String>,
+    ) -> String {
+        for name in names {
+            let place = (module.to_owned(), name.clone());
+            if !self.taken.contains_key(&place) {
+                self.taken.insert(place.clone(), source.clone());
+                self.known.insert(source, place);
+                return name;
+            }
+        }
+        String::new()
+    }
+
+    /// Keeps the text of an item.
+    pub(crate) fn add(&mut self, module: &str, item: String) {
+        self.items.entry(module.to_owned()).or_default().push(item);
+    }
+
+    /// All items by module.
+    pub(crate) fn into_items(self) -> BTreeMap<String, Vec<String>> {
+        self.items
+    }
+
+    /// Names for the item of a node: its own, then with those of its parents in front.
+    pub(crate) fn of_node(&self, node: NodeId) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut at = Some(node);
+        let mut name = String::new();
+        while let Some(id) = at {
+            let node = self.schema.node(id);
+            name = format!("{}{name}", camel(&node.name));
+            names.push(name.clone());
+            at = self.schema.data_parent(id);
+        }
+        names
+    }
+}
+
+/// `service-metric` becomes `ServiceMetric`.
+pub(crate) fn camel(name: &str) -> String {
+    let words = name.split(['-', '_', '.']);
+    words
+        .map(|word| {
+            let mut chars = word.chars();
+            chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+        })
+        .collect()
+}
+
+/// `service-metric` becomes `service_metric`, and `type` becomes `r#type`.
+pub(crate) fn snake(name: &str) -> String {
+    const RESERVED: &[&str] = &[
+        "as", "async", "await", "box", "break", "const", "continue", "do", "dyn", "else", "enum", "extern",
+        "false", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub",
+        "ref", "return", "static", "struct", "trait", "true", "try", "type", "unsafe", "use", "where",
+        "while", "yield",
+    ];
+    let snake = name.replace(['-', '.'], "_").to_lowercase();
+    if RESERVED.contains(&snake.as_str()) { format!("r#{snake}") } else { snake }
+}
+
+/// A description as a doc comment.
+pub(crate) fn doc(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let full = lines.last().is_some_and(|line| !line.is_empty() && line.len() + word.len() > 100);
+        if full {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&escaped(word));
+        }
+    }
+    lines.iter().map(|line| format!("{indent}/// {line}\n")).collect()
+}
+
+/// Rustdoc would read brackets as links and angle brackets as tags.
+fn escaped(word: &str) -> String {
+    word.replace('<', "\\<").replace('[', "\\[").replace('*', "\\*")
+}

@@ -1,0 +1,312 @@
+//! The typed configuration against random configurations of the schema that it was generated from.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may
+
+use cats_yang_model::{ApplyError, CONFIG_LEAVES, Change, Config, Operation};
+use cats_yang_schema::{default_modules, load};
+use cats_yang_tree::schema::{Canonical, Integer, NodeId, NodeKind, Schema, Type};
+use proptest::prelude::*;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    SCHEMA.get_or_init(|| load(&default_modules()).expect("the modules compile").schema().clone())
+}
+
+fn cats() -> NodeId {
+    let found = schema()
+        .nodes
+        .iter()
+        .find(|node| schema().path_of(node.id) == "/ietf-routing:routing/ietf-cats:cats");
+    found.unwrap().id
+}
+
+/// splitmix64: all that a configuration needs of randomness.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+}
+
+fn member(parent: NodeId, id: NodeId) -> String {
+    let (parent, node) = (schema().node(parent), schema().node(id));
+    if parent.module == node.module {
+        node.name.clone()
+    } else {
+        format!("{}:{}", schema().module_of(id).name, node.name)
+    }
+}
+
+/// A random object of a container or list entry, without empty containers. Constraints do not matter here.
+fn object(id: NodeId, dice: &mut Dice) -> Map<String, Json> {
+    let mut members = Map::new();
+    for child in schema().data_children(id) {
+        let node = schema().node(*child);
+        if !node.config {
+            continue;
+        }
+        let name = member(id, *child);
+        match &node.kind {
+            NodeKind::Leaf { ty, mandatory, .. } => {
+                if *mandatory || schema().is_key(*child) || dice.roll(2) == 0 {
+                    members.insert(name, leaf(&ty.base, dice));
+                }
+            }
+            NodeKind::LeafList { ty, .. } => {
+                let values: BTreeMap<String, Json> = (0..dice.roll(4))
+                    .map(|_| leaf(&ty.base, dice))
+                    .map(|value| (value.to_string(), value))
+                    .collect();
+                if !values.is_empty() {
+                    members.insert(name, Json::Array(values.into_values().collect()));
+                }
+            }
+            NodeKind::Container { presence } => {
+                let inner = object(*child, dice);
+                if (*presence && dice.roll(2) == 0) || (!*presence && !inner.is_empty()) {
+                    members.insert(name, Json::Object(inner));
+                }
+            }
+            NodeKind::List { .. } => {
+                let entries: BTreeMap<String, Map<String, Json>> = (0..dice.roll(4))
+                    .map(|_| object(*child, dice))
+                    .map(|entry| (predicates(*child, &entry), entry))
+                    .collect();
+                if !entries.is_empty() {
+                    members.insert(name, Json::Array(entries.into_values().map(Json::Object).collect()));
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    members
+}
+
+fn leaf(ty: &Type, dice: &mut Dice) -> Json {
+    match ty {
+        Type::Boolean => json!(dice.roll(2) == 0),
+        Type::Enumeration(names) => {
+            json!(names[usize::try_from(dice.roll(names.len() as u64)).unwrap()].name)
+        }
+        Type::Decimal64 { .. } => json!(format!("{}.{}", dice.roll(5), dice.roll(9) + 1)),
+        // Small numbers, so that keys meet.
+        Type::Integer { kind: Integer::U64 | Integer::I64, .. } => json!(dice.roll(6).to_string()),
+        Type::Integer { .. } => json!(dice.roll(6)),
+        Type::Leafref { real, .. } => leaf(&real.base, dice),
+        Type::Union(members) => {
+            leaf(&members[usize::try_from(dice.roll(members.len() as u64)).unwrap()].base, dice)
+        }
+        Type::Empty => json!([null]),
+        Type::String { canonical, .. } => match canonical {
+            Canonical::Ipv4Address => json!(format!("192.0.2.{}", dice.roll(4))),
+            Canonical::Ipv6Address => json!(format!("2001:db8::{}", dice.roll(4) + 1)),
+            Canonical::Ipv4Prefix => json!(format!("198.51.{}.0/24", dice.roll(4))),
+            Canonical::Ipv6Prefix => json!(format!("2001:db8:{}::/48", dice.roll(4) + 1)),
+            _ => json!(["a", "it's", "x/y[z]"][usize::try_from(dice.roll(3)).unwrap()]),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains('\'') { format!("\"{text}\"") } else { format!("'{text}'") }
+}
+
+fn predicates(list: NodeId, entry: &Map<String, Json>) -> String {
+    let keys = schema().list_keys(list).iter().map(|key| schema().node(*key).name.clone());
+    keys.map(|key| format!("[{key}={}]", quoted(&text(&entry[&key])))).collect()
+}
+
+fn config(seed: u64) -> Json {
+    let cats = object(cats(), &mut Dice(seed));
+    if cats.is_empty() { json!({}) } else { json!({"ietf-routing:routing": {"ietf-cats:cats": cats}}) }
+}
+
+/// The changes from one object to another, as a diff of datastores has them.
+fn diff(id: NodeId, path: &str, old: &Map<String, Json>, new: &Map<String, Json>, out: &mut Vec<Change>) {
+    let mut push = |path: String, operation| out.push(Change { path, operation, after: None });
+    let mut below = Vec::new();
+    for child in schema().data_children(id) {
+        let name = member(id, *child);
+        let place = format!("{path}/{name}");
+        let (before, after) = (old.get(&name), new.get(&name));
+        if before == after {
+            continue;
+        }
+        match (&schema().node(*child).kind, before, after) {
+            (NodeKind::Container { presence: false }, _, _) => {
+                let empty = Map::new();
+                let object = |json: Option<&Json>| json.and_then(Json::as_object).unwrap_or(&empty).clone();
+                below.push((*child, place, object(before), object(after)));
+            }
+            (NodeKind::Container { .. }, Some(before), Some(after)) => {
+                below.push((
+                    *child,
+                    place,
+                    before.as_object().unwrap().clone(),
+                    after.as_object().unwrap().clone(),
+                ));
+            }
+            (NodeKind::List { .. }, _, _) => {
+                let entries = |json: Option<&Json>| -> BTreeMap<String, Map<String, Json>> {
+                    let entries = json.and_then(Json::as_array).into_iter().flatten();
+                    entries
+                        .map(|e| (predicates(*child, e.as_object().unwrap()), e.as_object().unwrap().clone()))
+                        .collect()
+                };
+                let (before, after) = (entries(before), entries(after));
+                for key in before.keys().filter(|key| !after.contains_key(*key)) {
+                    push(format!("{place}{key}"), Operation::Delete);
+                }
+                for (key, entry) in &after {
+                    match before.get(key) {
+                        Some(known) => {
+                            below.push((*child, format!("{place}{key}"), known.clone(), entry.clone()))
+                        }
+                        None => push(format!("{place}{key}"), Operation::Set(Json::Object(entry.clone()))),
+                    }
+                }
+            }
+            (NodeKind::LeafList { .. }, _, _) => {
+                let values = |json: Option<&Json>| json.and_then(Json::as_array).cloned().unwrap_or_default();
+                for value in values(before).iter().filter(|value| !values(after).contains(value)) {
+                    push(format!("{place}[.={}]", quoted(&text(value))), Operation::Delete);
+                }
+                for value in values(after).iter().filter(|value| !values(before).contains(value)) {
+                    push(format!("{place}[.={}]", quoted(&text(value))), Operation::Set(value.clone()));
+                }
+            }
+            (_, _, Some(after)) => push(place, Operation::Set(after.clone())),
+            (_, Some(_), None) => push(place, Operation::Delete),
+            (_, None, None) => {}
+        }
+    }
+    for (child, place, before, after) in below {
+        diff(child, &place, &before, &after, out);
+    }
+}
+
+/// Lists in the order of their keys' texts, leaf-lists sorted: neither has an order of its own here.
+fn sorted(json: &Json) -> Json {
+    match json {
+        Json::Array(values) => {
+            let mut values: Vec<Json> = values.iter().map(sorted).collect();
+            values.sort_by_key(ToString::to_string);
+            Json::Array(values)
+        }
+        Json::Object(members) => members.iter().map(|(name, value)| (name.clone(), sorted(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+fn cats_of(json: &Json) -> Map<String, Json> {
+    let cats = json.get("ietf-routing:routing").and_then(|routing| routing.get("ietf-cats:cats"));
+    cats.and_then(Json::as_object).cloned().unwrap_or_default()
+}
+
+proptest! {
+    #[test]
+    fn a_configuration_is_read_and_written_without_loss(seed: u64) {
+        let json = config(seed);
+        let read = Config::from_json(&json).expect("the model holds it");
+        prop_assert_eq!(sorted(&read.to_json()), sorted(&json));
+    }
+
+    #[test]
+    fn the_changes_from_one_configuration_to_another_lead_to_it(old: u64, new: u64) {
+        let (before, after) = (config(old), config(new));
+        let mut changes = Vec::new();
+        diff(cats(), "/ietf-routing:routing/ietf-cats:cats", &cats_of(&before), &cats_of(&after), &mut changes);
+        let base = Config::from_json(&before).expect("the model holds it");
+        let mut changed = base.clone();
+        for change in &changes {
+            prop_assert_eq!(changed.apply(change), Ok(true), "{:?}", change);
+        }
+        prop_assert_eq!(sorted(&changed.to_json()), sorted(&after));
+        prop_assert_eq!(base, Config::from_json(&before).expect("the base is as it was"));
+    }
+}
+
+#[test]
+fn what_is_not_touched_stays_shared() {
+    let json = json!({"ietf-routing:routing": {"ietf-cats:cats": {
+        "base": {"enable": true},
+        "cats-services:services": {"service": [
+            {"cs-id": 1, "instance": [{"csci-id": 7, "egress": "EF-1", "locator": [{"address": "192.0.2.1"}]}]},
+            {"cs-id": 2}]}}}});
+    let base = Config::from_json(&json).unwrap();
+    let mut changed = base.clone();
+    let path = "/ietf-routing:routing/ietf-cats:cats/cats-services:services/service[cs-id='2']/enabled";
+    let change = Change { path: path.to_owned(), operation: Operation::Set(json!(false)), after: None };
+    assert_eq!(changed.apply(&change), Ok(true));
+    let services = |config: &Config| config.cats.services.service.clone();
+    let entry = |config: &Config, key: usize| services(config).nth(key).unwrap().1.clone();
+    assert!(std::sync::Arc::ptr_eq(&entry(&base, 0), &entry(&changed, 0)));
+    assert!(std::sync::Arc::ptr_eq(&base.cats.base, &changed.cats.base));
+    assert!(entry(&base, 1).enabled() && !entry(&changed, 1).enabled());
+}
+
+#[test]
+fn a_change_that_does_not_fit_is_refused_with_its_place() {
+    let mut config = Config::default();
+    let mut apply =
+        |path: &str, operation| config.apply(&Change { path: path.to_owned(), operation, after: None });
+    let cats = "/ietf-routing:routing/ietf-cats:cats";
+    assert_eq!(apply("/probe-bench:bench/knob", Operation::Set(json!(1))), Ok(false));
+    assert_eq!(apply("/ietf-routing:routing/router-id", Operation::Set(json!("192.0.2.1"))), Ok(false));
+    let unknown = apply(&format!("{cats}/no-such"), Operation::Delete);
+    assert_eq!(unknown, Err(ApplyError::Unknown { path: format!("{cats}/no-such") }));
+    let service = format!("{cats}/cats-services:services/service[cs-id='1']");
+    let missing = apply(&format!("{service}/name"), Operation::Set(json!("s")));
+    assert_eq!(missing, Err(ApplyError::Missing { path: service.clone() }));
+    let wrong = apply(&format!("{cats}/base/enable"), Operation::Set(json!("yes")));
+    assert!(matches!(wrong, Err(ApplyError::Value { path, .. }) if path == format!("{cats}/base/enable")));
+    let other_key = apply(&service, Operation::Set(json!({"cs-id": 2})));
+    assert!(matches!(other_key, Err(ApplyError::Value { path, .. }) if path == service));
+    assert_eq!(apply(&service, Operation::Set(json!({"name": "without its key"}))), Ok(true));
+    let key = apply(&format!("{service}/cs-id"), Operation::Set(json!(3)));
+    assert!(matches!(key, Err(ApplyError::Value { .. })), "{key:?}");
+    let instance = apply(&format!("{service}/instance[csci-id='1']"), Operation::Set(json!({"csci-id": 1})));
+    let egress = format!("{service}/instance[csci-id='1']/egress");
+    assert_eq!(instance, Err(ApplyError::Missing { path: egress }));
+}
+
+#[test]
+fn the_entries_of_a_user_ordered_leaf_list_go_where_the_change_says() {
+    let json = json!({"ietf-routing:routing": {"ietf-cats:cats": {"cats-forwarder:forwarder": {"node-id": "EF-1",
+        "egress": {"owner": [{"client-prefix": "192.0.2.0/24", "ingress": "IF-1", "segment": ["2001:db8::1"]}]}}}}});
+    let mut config = Config::from_json(&json).unwrap();
+    let list = "/ietf-routing:routing/ietf-cats:cats/cats-forwarder:forwarder/egress\
+                /owner[client-prefix='192.0.2.0/24']/segment";
+    let entry = |n: u8| format!("{list}[.='2001:db8::{n}']");
+    let mut apply = |path: String, operation, after: Option<String>| {
+        assert_eq!(config.apply(&Change { path, operation, after }), Ok(true));
+    };
+    apply(entry(2), Operation::Set(json!("2001:db8::2")), Some(String::new()));
+    apply(entry(3), Operation::Set(json!("2001:db8::3")), Some(entry(2)));
+    apply(entry(2), Operation::Move, Some(entry(1)));
+    let egress = config.cats.forwarder.egress.as_ref().unwrap();
+    let (_, owner) = egress.owner.first().unwrap();
+    let segments: Vec<String> = owner.segment.iter().map(ToString::to_string).collect();
+    assert_eq!(segments, ["2001:db8::3", "2001:db8::1", "2001:db8::2"]);
+}
+
+#[test]
+fn the_table_of_leafs_has_every_leaf_of_configuration() {
+    let leaf = |kind: &NodeKind| matches!(kind, NodeKind::Leaf { .. } | NodeKind::LeafList { .. });
+    let leafs = schema().nodes.iter().filter(|node| node.config && leaf(&node.kind)).count();
+    assert_eq!(CONFIG_LEAVES.len(), leafs);
+    assert!(CONFIG_LEAVES.contains(&"/ietf-routing:routing/ietf-cats:cats/base/enable"));
+}
