@@ -18,7 +18,11 @@ struct Task {
 }
 
 const TASKS: &[Task] = &[
-    Task { name: "codegen", about: "generates the typed model of yang/model from the modules", run: codegen::run },
+    Task {
+        name: "codegen",
+        about: "generates the typed model of yang/model from the modules",
+        run: codegen::run,
+    },
     Task {
         name: "yang-fetch",
         about: "fetches the standard YANG modules to target/yang",
