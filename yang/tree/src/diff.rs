@@ -1,8 +1,13 @@
 //! What changed from one tree to another, at the cost of what they do not share.
 
+mod apply;
+mod compare;
+mod record;
+
 use crate::error::Error;
+use crate::json;
 use crate::path::InstancePath;
-use crate::schema::Schema;
+use crate::schema::{NodeId, Schema};
 use crate::tree::{Branch, Tree};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
@@ -90,10 +95,9 @@ pub enum RecordOperation {
     Move,
 }
 
-/// The changes that make `new` out of `old`; shared nodes are not visited.
+/// The changes that make `new` out of `old`, siblings in the order of their ids; shared nodes are not visited.
 pub fn diff(old: &Tree, new: &Tree) -> ChangeSet {
-    let _ = (old, new);
-    todo!()
+    compare::trees(old, new)
 }
 
 impl ChangeSet {
@@ -107,22 +111,49 @@ impl ChangeSet {
     /// # Errors
     /// `data-missing` or `data-exists` when a change does not fit the tree.
     pub fn apply(&self, tree: &Tree, schema: &Schema) -> Result<Tree, Error> {
-        let _ = (tree, schema);
-        todo!()
+        apply::apply(self, tree, schema)
     }
 
     /// The changes in words.
     pub fn records(&self, schema: &Schema) -> Vec<Record> {
-        let _ = schema;
-        todo!()
+        self.changes.iter().map(|change| record::encode(schema, change)).collect()
     }
 
     /// Changes from words. Old values are not in the words: they are taken from `base`.
     ///
     /// # Errors
-    /// The first record whose path or value the schema does not know.
+    /// The first record whose path or value the schema does not know, or that does not fit `base`.
     pub fn from_records(schema: &Schema, base: &Tree, records: &[Record]) -> Result<Self, Error> {
-        let _ = (schema, base, records);
-        todo!()
+        let changes = records.iter().map(|record| record::decode(schema, base, record));
+        Ok(Self { changes: changes.collect::<Result<_, _>>()? })
+    }
+}
+
+impl Change {
+    /// The new content; none for deletions and moves.
+    pub fn new_payload(&self) -> Option<&Payload> {
+        match &self.kind {
+            ChangeKind::Create { new } | ChangeKind::Replace { new, .. } => Some(new),
+            ChangeKind::Delete { .. } | ChangeKind::Move => None,
+        }
+    }
+
+    /// The old content; none for creations and moves.
+    pub fn old_payload(&self) -> Option<&Payload> {
+        match &self.kind {
+            ChangeKind::Delete { old } | ChangeKind::Replace { old, .. } => Some(old),
+            ChangeKind::Create { .. } | ChangeKind::Move => None,
+        }
+    }
+}
+
+impl Payload {
+    /// The RFC 7951 form of what stands at `node`.
+    pub fn to_json(&self, schema: &Schema, node: NodeId) -> serde_json::Value {
+        match self {
+            Payload::Value(value) => value.to_json(),
+            Payload::Branch(branch) => json::branch(schema, branch, Some(node)),
+            Payload::Any(text) => serde_json::Value::String(text.to_string()),
+        }
     }
 }

@@ -1,1 +1,88 @@
 //! RFC 7951 JSON out; JSON in is [`crate::Ops::from_json`].
+
+use crate::schema::{ModuleId, NodeId, Schema};
+use crate::tree::{Branch, Data};
+use crate::value::Value;
+use serde_json::Value as Json;
+use std::fmt::{self, Write};
+
+/// The object of a branch whose schema node is `parent`. Names that have the module of `parent` are bare.
+pub fn branch(schema: &Schema, branch: &Branch, parent: Option<NodeId>) -> Json {
+    let module = parent.map(|id| schema.node(id).module);
+    let members = branch
+        .ordered(schema, parent)
+        .map(|(id, data)| (member(schema, id, module), value(schema, id, data)));
+    Json::Object(members.collect())
+}
+
+fn value(schema: &Schema, id: NodeId, data: &Data) -> Json {
+    match data {
+        Data::Leaf(value) => value.to_json(),
+        Data::Container(inner) => branch(schema, inner, Some(id)),
+        Data::List(entries) => entries.iter().map(|(_, entry)| branch(schema, entry, Some(id))).collect(),
+        Data::LeafList(entries) => entries.iter().map(|(_, value)| value.to_json()).collect(),
+        Data::Any(text) => Json::String(text.to_string()),
+    }
+}
+
+/// A member's name: with its module where that is not the enclosing one.
+fn member(schema: &Schema, id: NodeId, outer: Option<ModuleId>) -> String {
+    let node = schema.node(id);
+    match outer == Some(node.module) {
+        true => node.name.clone(),
+        false => format!("{}:{}", schema.module(node.module).name, node.name),
+    }
+}
+
+/// Writes what [`branch`] gives, in schema order and without building it.
+///
+/// # Errors
+/// Those of the sink.
+pub fn write_branch(
+    schema: &Schema,
+    branch: &Branch,
+    parent: Option<NodeId>,
+    out: &mut dyn Write,
+) -> fmt::Result {
+    let module = parent.map(|id| schema.node(id).module);
+    out.write_char('{')?;
+    for (at, (id, data)) in branch.ordered(schema, parent).enumerate() {
+        if at > 0 {
+            out.write_char(',')?;
+        }
+        write!(out, "\"{}\":", member(schema, id, module))?;
+        write_data(schema, id, data, out)?;
+    }
+    out.write_char('}')
+}
+
+fn write_data(schema: &Schema, id: NodeId, data: &Data, out: &mut dyn Write) -> fmt::Result {
+    match data {
+        Data::Leaf(value) => write_value(value, out),
+        Data::Container(inner) => write_branch(schema, inner, Some(id), out),
+        Data::List(entries) => {
+            array(entries.iter(), out, |entry, out| write_branch(schema, entry, Some(id), out))
+        }
+        Data::LeafList(entries) => array(entries.iter(), out, write_value),
+        Data::Any(text) => write!(out, "{}", Json::from(text.as_ref())),
+    }
+}
+
+fn array<'a, K: 'a, V: 'a>(
+    items: impl Iterator<Item = (K, &'a V)>,
+    out: &mut dyn Write,
+    mut write: impl FnMut(&V, &mut dyn Write) -> fmt::Result,
+) -> fmt::Result {
+    out.write_char('[')?;
+    for (at, (_, item)) in items.enumerate() {
+        if at > 0 {
+            out.write_char(',')?;
+        }
+        write(item, out)?;
+    }
+    out.write_char(']')
+}
+
+fn write_value(value: &Value, out: &mut dyn Write) -> fmt::Result {
+    write!(out, "{}", value.to_json())
+}

@@ -1,7 +1,11 @@
 //! What an edit asks for: operations on instances, from XML `<config>` content, from JSON or one by one.
 
-use crate::error::Error;
-use crate::path::{InstancePath, Key};
+mod json;
+mod push;
+mod xml;
+
+use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, Schema};
 use crate::tree::Place;
 use crate::value::Value;
@@ -55,6 +59,8 @@ pub(crate) struct Op {
     pub(crate) operation: Operation,
     pub(crate) content: Content,
     pub(crate) insert: Option<Place>,
+    /// When what it names is missing, nothing happens instead of `data-missing` (only with `None`).
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +76,83 @@ pub(crate) enum Content {
     Any(Arc<str>),
 }
 
+impl Operation {
+    /// Does it take away what it names?
+    pub(crate) fn deletes(self) -> bool {
+        matches!(self, Operation::Delete | Operation::Remove)
+    }
+
+    /// The operation of what is inside a node with this one and names none itself. Inside what is created or
+    /// replaced there is nothing yet, so merging is all there is to do.
+    pub(crate) fn inside(self) -> Self {
+        match self {
+            Operation::None => Operation::None,
+            Operation::Delete | Operation::Remove => Operation::Remove,
+            Operation::Merge | Operation::Replace | Operation::Create => Operation::Merge,
+        }
+    }
+}
+
+impl Op {
+    /// The step of a path that leads to it.
+    pub(crate) fn step(&self) -> Step {
+        let key = match &self.content {
+            Content::Entry(key, _) | Content::LeafListEntry(key, _) => Some(key.clone()),
+            Content::Leaf(_) | Content::Container(_) | Content::All | Content::Any(_) => None,
+        };
+        Step { node: self.node, key }
+    }
+}
+
+/// What siblings must not do together: name one instance twice (`bad-element`), or give data for two cases of
+/// one choice (RFC 7950 section 8.3.1, `bad-element`).
+pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &[Op], errors: &mut Vec<Error>) {
+    let mut steps: Vec<(NodeId, Option<&Key>)> = ops.iter().map(|op| (op.node, op.key())).collect();
+    steps.sort_unstable();
+    for pair in steps.windows(2) {
+        if let [a, b] = pair
+            && a == b
+        {
+            let step = Step { node: a.0, key: a.1.cloned() };
+            let what = format!("'{}' stands twice in one edit; give it once", schema.node(a.0).name);
+            errors.push(bad_element(schema, parent, step, what));
+        }
+    }
+    let mut taken: Vec<(NodeId, NodeId)> = Vec::new();
+    for op in ops.iter().filter(|op| !op.operation.deletes() && op.operation != Operation::None) {
+        let mut at = op.node;
+        while let Some((choice, case)) = schema.case_of(at) {
+            match taken.iter().find(|(other, _)| *other == choice) {
+                Some((_, other)) if *other != case => {
+                    let (choice, other) = (&schema.node(choice).name, &schema.node(*other).name);
+                    let what = format!("choice '{choice}' already has data of case '{other}' in this edit");
+                    errors.push(bad_element(schema, parent, op.step(), what));
+                    break;
+                }
+                Some(_) => {}
+                None => taken.push((choice, case)),
+            }
+            at = choice;
+        }
+    }
+}
+
+fn bad_element(schema: &Schema, parent: &InstancePath, step: Step, what: String) -> Error {
+    let name = schema.node(step.node).name.clone();
+    let mut path = parent.clone();
+    path.steps.push(step);
+    Error::application(ErrorTag::BadElement, what).at(path.render(schema)).with(ErrorInfo::BadElement(name))
+}
+
+impl Op {
+    fn key(&self) -> Option<&Key> {
+        match &self.content {
+            Content::Entry(key, _) | Content::LeafListEntry(key, _) => Some(key),
+            Content::Leaf(_) | Content::Container(_) | Content::All | Content::Any(_) => None,
+        }
+    }
+}
+
 impl Ops {
     /// The children of `config` (the `<config>` element of edit-config, or any element that holds top-level
     /// nodes), with `nc:operation`, `yang:insert`, `yang:key` and `yang:value` on every level. State data is
@@ -82,8 +165,7 @@ impl Ops {
         config: roxmltree::Node<'_, '_>,
         default: DefaultOperation,
     ) -> Result<Self, Vec<Error>> {
-        let _ = (schema, config, default);
-        todo!()
+        xml::read(schema, config, default)
     }
 
     /// As [`Ops::from_xml`], from text whose root element is `config`.
@@ -104,8 +186,16 @@ impl Ops {
         config: &serde_json::Value,
         operation: Operation,
     ) -> Result<Self, Vec<Error>> {
-        let _ = (schema, config, operation);
-        todo!()
+        json::read(schema, config, operation, false)
+    }
+
+    /// As [`Ops::from_json`] with [`Operation::Merge`], for what a component tells of itself: state nodes are taken
+    /// too. Entries without a key are named by their position in the array.
+    ///
+    /// # Errors
+    /// Every error that the input has by itself, in document order.
+    pub fn from_state_json(schema: &Schema, state: &serde_json::Value) -> Result<Self, Vec<Error>> {
+        json::read(schema, state, Operation::Merge, true)
     }
 
     /// Adds an operation on the instance `path`; levels above it are made when they are missing (`Merge`). The
@@ -120,8 +210,7 @@ impl Ops {
         operation: Operation,
         value: Option<Value>,
     ) -> Result<(), Error> {
-        let _ = (schema, path, operation, value);
-        todo!()
+        push::value(self, schema, path, operation, value)
     }
 
     /// As [`Ops::push`] with the value in the RFC 7951 form, which may be a whole subtree; `insert` places an
@@ -137,8 +226,7 @@ impl Ops {
         value: Option<&serde_json::Value>,
         insert: Option<Place>,
     ) -> Result<(), Vec<Error>> {
-        let _ = (schema, path, operation, value, insert);
-        todo!()
+        push::json(self, schema, path, (operation, insert), value)
     }
 
     /// Does it ask for nothing?

@@ -97,6 +97,23 @@ impl InstancePath {
         Self::parse_with(schema, Names { resolve: &resolve, inherit: true }, text)
     }
 
+    /// Reads the predicates that name an entry of `node`, such as `[ex:name='a']`.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn parse_key(
+        schema: &Schema,
+        node: NodeId,
+        names: Names<'_>,
+        text: &str,
+    ) -> Result<Key, String> {
+        let mut parser = Parser { schema, names, text, at: 0 };
+        match parser.predicates(node)? {
+            Some(key) if parser.at == text.len() => Ok(key),
+            _ => Err(format!("'{text}' does not name an entry by its keys")),
+        }
+    }
+
     /// Reads an instance-identifier whose names are resolved by `names` (XML: by the prefixes in force).
     ///
     /// # Errors

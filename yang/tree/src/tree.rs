@@ -8,7 +8,7 @@ mod entries;
 
 pub use entries::{Entries, Iter as EntriesIter, Place};
 
-use crate::path::{InstancePath, Key};
+use crate::path::InstancePath;
 use crate::schema::{NodeId, Schema};
 use crate::value::Value;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(crate) struct Child {
     pub(crate) id: NodeId,
     /// Put there by a view as a default in use; never in a stored tree.
     pub(crate) default: bool,
+    /// A presence container, which exists by itself.
+    pub(crate) presence: bool,
     pub(crate) data: Data,
 }
 
@@ -176,7 +178,7 @@ impl Branch {
 
     /// Sets a child; callers keep the invariants of the module.
     pub(crate) fn set(&mut self, id: NodeId, data: Data) {
-        self.put(Child { id, default: false, data });
+        self.put(Child { id, default: false, presence: false, data });
     }
 
     pub(crate) fn put(&mut self, child: Child) {
@@ -199,10 +201,4 @@ impl Branch {
         };
         self.children.iter().map(|child| count(&child.data)).sum()
     }
-}
-
-/// The key of an entry as it stands in its branch; none when a key leaf is absent.
-pub(crate) fn key_of(schema: &Schema, list: NodeId, entry: &Branch) -> Option<Key> {
-    let values = schema.list_keys(list).iter().map(|id| entry.leaf(*id).cloned());
-    values.collect::<Option<Vec<Value>>>().map(Key::new)
 }

@@ -3,6 +3,7 @@
 mod canonical;
 mod parse;
 
+use crate::error::{Error, ErrorTag};
 use crate::schema::{ModuleId, Schema, TypeRef};
 use std::fmt;
 use std::sync::Arc;
@@ -72,6 +73,17 @@ pub struct Invalid {
     pub message: String,
     /// The `error-app-tag` of the restriction that it breaks, if that has one.
     pub app_tag: Option<String>,
+}
+
+impl Invalid {
+    /// The `invalid-value` error of the leaf called `name`.
+    pub fn into_error(self, name: &str) -> Error {
+        let error = Error::application(ErrorTag::InvalidValue, format!("{name}: {}", self.message));
+        match self.app_tag {
+            Some(tag) => error.app_tag(tag),
+            None => error,
+        }
+    }
 }
 
 impl Value {

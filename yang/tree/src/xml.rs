@@ -1,16 +1,177 @@
-//! XML in and out (RFC 7950, RFC 6241).
+//! XML: the guarded parser, names inside values, and the writer (RFC 7950 section 9, RFC 6241 section 3).
 
-use crate::error::Error;
+mod write;
 
+pub(crate) use write::Writer;
+
+use crate::error::{Error, ErrorTag, ErrorType};
+use crate::schema::{ModuleId, Schema};
+use roxmltree::Node;
+use std::fmt::Write as _;
+
+/// The namespace of NETCONF's own elements and of `operation`.
+pub const NETCONF: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+/// The namespace of `insert`, `key` and `value`.
+pub const YANG: &str = "urn:ietf:params:xml:ns:yang:1";
+/// The namespace of the attribute `default` (RFC 6243 section 6).
+pub const WITH_DEFAULTS: &str = "urn:ietf:params:xml:ns:netconf:default:1.0";
 /// Elements may nest this deep.
 pub const MAX_DEPTH: usize = 256;
 
-/// Parses a document after a linear scan that refuses what nests deeper than [`MAX_DEPTH`], so that the recursive
-/// parser behind it cannot run out of stack. Document types are refused.
+/// Parses a document after a linear scan that refuses what nests deeper than [`MAX_DEPTH`], so that recursive
+/// readers behind it cannot run out of stack. Document types are refused.
 ///
 /// # Errors
 /// `too-big` for depth, `malformed-message` (type rpc) for everything else.
 pub fn parse(text: &str) -> Result<roxmltree::Document<'_>, Error> {
-    let _ = text;
-    todo!()
+    if let Some(offset) = too_deep(text) {
+        let what = format!("elements nest deeper than {MAX_DEPTH} at byte {offset}");
+        return Err(Error::new(ErrorType::Rpc, ErrorTag::TooBig, what));
+    }
+    roxmltree::Document::parse(text)
+        .map_err(|error| Error::new(ErrorType::Rpc, ErrorTag::MalformedMessage, format!("XML: {error}")))
+}
+
+/// The byte at which a document exceeds [`MAX_DEPTH`]. Counts tags outside comments, CDATA and processing
+/// instructions; what is not well-formed is left to the parser, which can only see a smaller depth in it.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(offset) = text.get(at..).and_then(|rest| rest.find('<')) {
+        let start = at + offset;
+        let rest = text.get(start..).unwrap_or_default();
+        let end = if rest.starts_with("<!--") {
+            after(rest, "-->")
+        } else if rest.starts_with("<![CDATA[") {
+            after(rest, "]]>")
+        } else if rest.starts_with("<?") {
+            after(rest, "?>")
+        } else {
+            let end = tag_end(rest);
+            if rest.starts_with("</") {
+                depth = depth.saturating_sub(1);
+            } else if !rest.starts_with("<!") && !rest.get(..end).is_some_and(|tag| tag.ends_with("/>")) {
+                depth += 1;
+            }
+            end
+        };
+        if depth > MAX_DEPTH {
+            return Some(start);
+        }
+        at = start + end;
+    }
+    None
+}
+
+fn after(rest: &str, token: &str) -> usize {
+    rest.find(token).map_or(rest.len(), |at| at + token.len())
+}
+
+/// The length of the tag at the start of `rest`, a `>` in a quoted attribute value aside.
+fn tag_end(rest: &str) -> usize {
+    let mut quote = None;
+    for (at, byte) in rest.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return at + 1,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// Resolves prefixes by the declarations in force at `element`.
+pub(crate) fn resolver<'a>(
+    schema: &'a Schema,
+    element: Node<'a, 'a>,
+) -> impl Fn(Option<&str>) -> Option<ModuleId> + 'a {
+    move |prefix| schema.module_by_namespace(element.lookup_namespace_uri(prefix)?)
+}
+
+/// The content of an element as text that declares all its namespaces itself.
+pub(crate) fn fragment(element: Node<'_, '_>) -> String {
+    let mut out = String::new();
+    for child in element.children() {
+        write_fragment(&mut out, child, None);
+    }
+    out
+}
+
+fn write_fragment(out: &mut String, node: Node<'_, '_>, outer: Option<Node<'_, '_>>) {
+    if node.is_text() {
+        escape(out, node.text().unwrap_or_default());
+    }
+    if !node.is_element() {
+        return;
+    }
+    let name = qualified(node, node.tag_name().namespace(), node.tag_name().name(), true);
+    out.push('<');
+    out.push_str(&name);
+    for namespace in node.namespaces() {
+        let known = outer.and_then(|outer| outer.lookup_namespace_uri(namespace.name()));
+        if known != Some(namespace.uri()) && namespace.name() != Some("xml") {
+            let _ = match namespace.name() {
+                Some(prefix) => write!(out, " xmlns:{prefix}=\""),
+                None => write!(out, " xmlns=\""),
+            };
+            escape_attribute(out, namespace.uri());
+            out.push('"');
+        }
+    }
+    for attribute in node.attributes() {
+        out.push(' ');
+        out.push_str(&qualified(node, attribute.namespace(), attribute.name(), false));
+        out.push_str("=\"");
+        escape_attribute(out, attribute.value());
+        out.push('"');
+    }
+    if !node.has_children() {
+        out.push_str("/>");
+        return;
+    }
+    out.push('>');
+    for child in node.children() {
+        write_fragment(out, child, Some(node));
+    }
+    let _ = write!(out, "</{name}>");
+}
+
+fn qualified(node: Node<'_, '_>, namespace: Option<&str>, name: &str, element: bool) -> String {
+    let Some(namespace) = namespace else { return name.to_owned() };
+    if element && node.lookup_namespace_uri(None) == Some(namespace) {
+        return name.to_owned();
+    }
+    let prefix = node.namespaces().find(|known| known.uri() == namespace && known.name().is_some());
+    match prefix.and_then(|known| known.name()) {
+        Some(prefix) => format!("{prefix}:{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Appends `text` as character data.
+pub(crate) fn escape(out: &mut String, text: &str) {
+    escape_with(out, text, false);
+}
+
+/// Appends `text` as the content of a double-quoted attribute.
+pub(crate) fn escape_attribute(out: &mut String, text: &str) {
+    escape_with(out, text, true);
+}
+
+fn escape_with(out: &mut String, text: &str, attribute: bool) {
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' if attribute => out.push_str("&quot;"),
+            '\n' | '\t' if attribute => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            // A bare one would be read as a line feed.
+            '\r' => out.push_str("&#13;"),
+            _ => out.push(c),
+        }
+    }
 }

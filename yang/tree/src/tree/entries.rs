@@ -23,6 +23,18 @@ pub struct Ranked<V> {
     value: V,
 }
 
+impl<V> Ranked<V> {
+    /// The entry itself.
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// Have both the same rank? Then the same entries stand before them, if no others changed.
+    pub(crate) fn same_rank(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
 /// Where an entry of a user-ordered list or leaf-list goes (`yang:insert`, RFC 7950 sections 7.7.9 and 7.8.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -69,6 +81,32 @@ impl<V: Clone> Entries<V> {
         }
     }
 
+    /// The stored key that equals `key`, and its entry.
+    pub(crate) fn get_key_value(&self, key: &Key) -> Option<(&Key, &V)> {
+        match self {
+            Entries::Keyed(map) => map.iter_from(key).next().filter(|(found, _)| *found == key),
+            Entries::Ranked { by_key, .. } => {
+                let (found, entry) = by_key.iter_from(key).next()?;
+                (found == key).then_some((found, &entry.value))
+            }
+        }
+    }
+
+    /// The same entries with values made from theirs.
+    pub(crate) fn map(&self, mut make: impl FnMut(&V) -> V) -> Self {
+        match self {
+            Entries::Keyed(map) => {
+                Entries::Keyed(map.iter().map(|(key, value)| (key.clone(), make(value))).collect())
+            }
+            Entries::Ranked { by_key, order } => {
+                let ranked = |(key, entry): (&Key, &Ranked<V>)| {
+                    (key.clone(), Ranked { rank: entry.rank, value: make(&entry.value) })
+                };
+                Entries::Ranked { by_key: by_key.iter().map(ranked).collect(), order: order.clone() }
+            }
+        }
+    }
+
     /// The entries in their order.
     pub fn iter(&self) -> Iter<'_, V> {
         match self {
@@ -96,10 +134,18 @@ impl<V: Clone> Entries<V> {
         }
     }
 
-    /// The key before `key` in order; none for the first.
-    pub(crate) fn before(&self, key: &Key) -> Option<&Key> {
-        let position = self.position(key)?.checked_sub(1)?;
-        self.nth(position).map(|(key, _)| key)
+    /// Does `key` stand at `place` already? True for lists that the system orders.
+    pub(crate) fn stands(&self, key: &Key, place: &Place) -> bool {
+        if !self.is_user_ordered() {
+            return true;
+        }
+        let Some(at) = self.position(key) else { return false };
+        match place {
+            Place::First => at == 0,
+            Place::Last => at + 1 == self.len(),
+            Place::Before(anchor) => self.position(anchor) == Some(at + 1),
+            Place::After(anchor) => self.position(anchor).is_some_and(|anchor| anchor + 1 == at),
+        }
     }
 
     /// Sets the value of `key`; a new entry goes last.
@@ -114,6 +160,14 @@ impl<V: Clone> Entries<V> {
                 order.insert(rank, key.clone());
                 by_key.insert(key, Ranked { rank, value });
             }
+        }
+    }
+
+    /// The value of `key`, to be changed in place.
+    pub(crate) fn get_mut(&mut self, key: &Key) -> Option<&mut V> {
+        match self {
+            Entries::Keyed(map) => map.get_mut(key),
+            Entries::Ranked { by_key, .. } => by_key.get_mut(key).map(|entry| &mut entry.value),
         }
     }
 

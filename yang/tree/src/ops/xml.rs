@@ -1,0 +1,353 @@
+//! Operations from the XML of edit-config.
+
+use super::{Content, DefaultOperation, Op, Operation, Ops, Stage, check_siblings};
+use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::index::is_data;
+use crate::path::{InstancePath, Key, Step};
+use crate::schema::{NodeId, NodeKind, Schema};
+use crate::tree::Place;
+use crate::value::{Names, Token, Value};
+use crate::xml;
+use roxmltree::{Attribute, Node};
+use std::borrow::Cow;
+
+pub(super) fn read(
+    schema: &Schema,
+    config: Node<'_, '_>,
+    default: DefaultOperation,
+) -> Result<Ops, Vec<Error>> {
+    let mut reader = Reader { schema, errors: Vec::new(), trail: InstancePath::default() };
+    let operation = match default {
+        DefaultOperation::Merge => Operation::Merge,
+        DefaultOperation::Replace => Operation::Replace,
+        DefaultOperation::None => Operation::None,
+    };
+    let nodes = reader.children(None, config, operation);
+    if !reader.errors.is_empty() {
+        return Err(reader.errors);
+    }
+    Ok(Ops { steps: vec![Stage { replace_all: default == DefaultOperation::Replace, nodes }] })
+}
+
+struct Reader<'s> {
+    schema: &'s Schema,
+    errors: Vec<Error>,
+    trail: InstancePath,
+}
+
+/// The attributes of one element.
+#[derive(Default)]
+struct Attributes<'a> {
+    operation: Option<Operation>,
+    insert: Option<&'a str>,
+    key: Option<&'a str>,
+    value: Option<&'a str>,
+    default: bool,
+}
+
+impl<'s> Reader<'s> {
+    fn fail(&mut self, error: Error) {
+        let path = self.trail.render(self.schema);
+        self.errors.push(error.at(path));
+    }
+
+    fn children(&mut self, parent: Option<NodeId>, element: Node<'_, '_>, inherited: Operation) -> Vec<Op> {
+        let mut ops = Vec::new();
+        for child in element.children() {
+            if child.is_element() {
+                if let Some(node) = self.resolve(parent, child)
+                    && !(parent.is_some() && self.schema.is_key(node))
+                {
+                    ops.extend(self.operation(node, child, inherited));
+                }
+            } else if child.is_text() && !child.text().unwrap_or_default().trim_ascii().is_empty() {
+                let name = element.tag_name().name();
+                let error = Error::application(ErrorTag::BadElement, format!("'{name}' has no text content"));
+                self.fail(error.with(ErrorInfo::BadElement(name.to_owned())));
+            }
+        }
+        let mut errors = Vec::new();
+        check_siblings(self.schema, &self.trail, &ops, &mut errors);
+        self.errors.append(&mut errors);
+        ops
+    }
+
+    /// The data node of configuration that an element names.
+    fn resolve(&mut self, parent: Option<NodeId>, element: Node<'_, '_>) -> Option<NodeId> {
+        let tag = element.tag_name();
+        let namespace = tag.namespace().unwrap_or_default();
+        let name = tag.name().to_owned();
+        let Some(module) = self.schema.module_by_namespace(namespace) else {
+            let what = format!("no module has the namespace '{namespace}' of element '{name}'");
+            let error = Error::application(ErrorTag::UnknownNamespace, what);
+            let error = error.with(ErrorInfo::BadElement(name));
+            self.fail(error.with(ErrorInfo::BadNamespace(namespace.to_owned())));
+            return None;
+        };
+        let found =
+            self.schema.child(parent, module, &name).filter(|id| is_data(&self.schema.node(*id).kind));
+        let what = match found {
+            Some(id) if self.schema.node(id).config => return Some(id),
+            Some(_) => format!("'{name}' is state: it cannot be configured"),
+            None => format!("module {} has no data node '{name}' here", self.schema.module(module).name),
+        };
+        self.fail(Error::application(ErrorTag::UnknownElement, what).with(ErrorInfo::BadElement(name)));
+        None
+    }
+
+    fn operation(&mut self, node: NodeId, element: Node<'_, '_>, inherited: Operation) -> Option<Op> {
+        self.trail.steps.push(Step { node, key: None });
+        let op = self.read_node(node, element, inherited);
+        self.trail.steps.pop();
+        op
+    }
+
+    fn read_node(&mut self, node: NodeId, element: Node<'_, '_>, inherited: Operation) -> Option<Op> {
+        let attributes = self.attributes(node, element)?;
+        let mut operation = attributes.operation.unwrap_or(inherited);
+        let content = match &self.schema.node(node).kind {
+            NodeKind::Leaf { .. } if operation.deletes() => Content::Leaf(None),
+            NodeKind::Leaf { .. } => {
+                let value = self.value(node, element)?;
+                if attributes.default {
+                    self.tagged_default(node, &value)?;
+                    operation = Operation::Remove;
+                }
+                Content::Leaf(Some(value))
+            }
+            NodeKind::LeafList { .. } => {
+                let value = self.value(node, element)?;
+                Content::LeafListEntry(Key::One(value.clone()), value)
+            }
+            NodeKind::Container { .. } if operation.deletes() => Content::Container(Vec::new()),
+            NodeKind::Container { .. } => {
+                Content::Container(self.children(Some(node), element, operation.inside()))
+            }
+            NodeKind::List { .. } => {
+                let key = self.entry_key(node, element, operation)?;
+                if let Some(step) = self.trail.steps.last_mut() {
+                    step.key = Some(key.clone());
+                }
+                let children = match operation.deletes() {
+                    true => Vec::new(),
+                    false => self.children(Some(node), element, operation.inside()),
+                };
+                Content::Entry(key, children)
+            }
+            _ => Content::Any(xml::fragment(element).into()),
+        };
+        let insert = self.place(node, element, &attributes)?;
+        Some(Op { node, operation, content, insert, quiet: false })
+    }
+
+    /// RFC 6243 section 4.5.2: what is tagged as a default must be it, and is then not stored.
+    fn tagged_default(&mut self, node: NodeId, value: &Value) -> Option<()> {
+        if self.schema.default_values(node).contains(value) {
+            return Some(());
+        }
+        let what = format!("'{value}' is tagged as the default, which it is not");
+        self.fail(Error::application(ErrorTag::InvalidValue, what));
+        None
+    }
+
+    fn entry_key(&mut self, list: NodeId, element: Node<'_, '_>, operation: Operation) -> Option<Key> {
+        let mut values = Vec::new();
+        let schema = self.schema;
+        let keys = schema.list_keys(list);
+        for id in keys {
+            let key = schema.node(*id);
+            let namespace = schema.module(key.module).namespace.as_str();
+            let mut found = element.children().filter(|child| {
+                child.tag_name().name() == key.name && child.tag_name().namespace() == Some(namespace)
+            });
+            let Some(child) = found.next() else {
+                let what = format!("list '{}' needs its key '{}'", schema.node(list).name, key.name);
+                let error = Error::application(ErrorTag::MissingElement, what);
+                self.fail(error.with(ErrorInfo::BadElement(key.name.clone())));
+                continue;
+            };
+            if found.next().is_some() {
+                let error =
+                    Error::application(ErrorTag::BadElement, format!("key '{}' stands twice", key.name));
+                self.fail(error.with(ErrorInfo::BadElement(key.name.clone())));
+                continue;
+            }
+            self.trail.steps.push(Step { node: *id, key: None });
+            let attributes = self.attributes(*id, child);
+            if attributes.and_then(|found| found.operation).is_some_and(Operation::deletes)
+                && !operation.deletes()
+            {
+                let what = format!("key '{}' cannot be deleted; delete the entry", key.name);
+                let error = Error::protocol(ErrorTag::BadAttribute, what);
+                let error = error.with(ErrorInfo::BadAttribute("operation".to_owned()));
+                self.fail(error.with(ErrorInfo::BadElement(key.name.clone())));
+            }
+            values.extend(self.value(*id, child));
+            self.trail.steps.pop();
+        }
+        (values.len() == keys.len()).then(|| Key::new(values))
+    }
+
+    fn value(&mut self, node: NodeId, element: Node<'_, '_>) -> Option<Value> {
+        let schema = self.schema;
+        let name = &schema.node(node).name;
+        if let Some(child) = element.children().find(Node::is_element) {
+            let inner = child.tag_name().name().to_owned();
+            let what = format!("'{name}' holds a value, not the element '{inner}'");
+            self.fail(Error::application(ErrorTag::UnknownElement, what).with(ErrorInfo::BadElement(inner)));
+            return None;
+        }
+        let ty = schema.leaf_type(node)?;
+        let resolve = xml::resolver(schema, element);
+        let names = Names { resolve: &resolve, inherit: false };
+        match Value::parse(schema, ty, names, Token::Text, &text_of(element)) {
+            Ok(value) => Some(value),
+            Err(invalid) => {
+                self.fail(invalid.into_error(name));
+                None
+            }
+        }
+    }
+
+    /// None when an attribute is wrong, which is then recorded.
+    fn attributes<'a>(&mut self, node: NodeId, element: Node<'a, '_>) -> Option<Attributes<'a>> {
+        let mut found = Attributes::default();
+        let mut good = true;
+        for attribute in element.attributes() {
+            match (attribute.namespace(), attribute.name()) {
+                (Some(xml::NETCONF), "operation") => match read_operation(attribute.value()) {
+                    Some(operation) => found.operation = Some(operation),
+                    None => {
+                        let wanted = "merge, replace, create, delete or remove";
+                        good = self.bad_attribute(ErrorTag::BadAttribute, &attribute, node, wanted);
+                    }
+                },
+                (Some(xml::YANG), "insert") if self.schema.is_user_ordered(node) => {
+                    found.insert = Some(attribute.value());
+                }
+                (Some(xml::YANG), "key") if self.takes(node, "key") => found.key = Some(attribute.value()),
+                (Some(xml::YANG), "value") if self.takes(node, "value") => {
+                    found.value = Some(attribute.value())
+                }
+                (Some(xml::WITH_DEFAULTS), "default") => match attribute.value() {
+                    "true" | "1" => found.default = true,
+                    "false" | "0" => {}
+                    _ => good = self.bad_attribute(ErrorTag::BadAttribute, &attribute, node, "true or false"),
+                },
+                _ => {
+                    good =
+                        self.bad_attribute(ErrorTag::UnknownAttribute, &attribute, node, "none of that name")
+                }
+            }
+        }
+        good.then_some(found)
+    }
+
+    fn takes(&self, node: NodeId, attribute: &str) -> bool {
+        match &self.schema.node(node).kind {
+            NodeKind::List { user_ordered, .. } => *user_ordered && attribute == "key",
+            NodeKind::LeafList { user_ordered, .. } => *user_ordered && attribute == "value",
+            _ => false,
+        }
+    }
+
+    /// Records the error; always false.
+    fn bad_attribute(
+        &mut self,
+        tag: ErrorTag,
+        attribute: &Attribute<'_, '_>,
+        node: NodeId,
+        wanted: &str,
+    ) -> bool {
+        let name = &self.schema.node(node).name;
+        let what = match tag {
+            ErrorTag::UnknownAttribute => {
+                format!("'{name}' takes no attribute '{}' of that namespace", attribute.name())
+            }
+            _ => format!("attribute '{}' is '{}', allowed is {wanted}", attribute.name(), attribute.value()),
+        };
+        let error = Error::protocol(tag, what).with(ErrorInfo::BadAttribute(attribute.name().to_owned()));
+        self.fail(error.with(ErrorInfo::BadElement(name.clone())));
+        false
+    }
+
+    /// `yang:insert`; the outer none is for errors, which are then recorded.
+    fn place(
+        &mut self,
+        node: NodeId,
+        element: Node<'_, '_>,
+        attributes: &Attributes<'_>,
+    ) -> Option<Option<Place>> {
+        let is_list = matches!(self.schema.node(node).kind, NodeKind::List { .. });
+        let (name, anchor) = if is_list { ("key", attributes.key) } else { ("value", attributes.value) };
+        let relative = match (attributes.insert, anchor) {
+            (None, None) => return Some(None),
+            (Some("first"), None) => return Some(Some(Place::First)),
+            (Some("last"), None) => return Some(Some(Place::Last)),
+            (Some("before"), Some(_)) => Place::Before,
+            (Some("after"), Some(_)) => Place::After,
+            (Some("before" | "after"), None) => {
+                let what = format!("insert before or after needs the attribute '{name}'");
+                self.placement_error(node, ErrorTag::MissingAttribute, name, what);
+                return None;
+            }
+            (Some("first" | "last") | None, Some(_)) => {
+                let what = format!("attribute '{name}' goes with insert before or after only");
+                self.placement_error(node, ErrorTag::UnknownAttribute, name, what);
+                return None;
+            }
+            (Some(other), _) => {
+                let what = format!("insert is '{other}', allowed is first, last, before or after");
+                self.placement_error(node, ErrorTag::BadAttribute, "insert", what);
+                return None;
+            }
+        };
+        let schema = self.schema;
+        let resolve = xml::resolver(schema, element);
+        let names = Names { resolve: &resolve, inherit: false };
+        let text = anchor.unwrap_or_default();
+        let key = if is_list {
+            InstancePath::parse_key(schema, node, names, text)
+        } else {
+            let value = schema.leaf_type(node).map(|ty| Value::parse(schema, ty, names, Token::Text, text));
+            match value {
+                Some(value) => value.map(Key::One).map_err(|error| error.message),
+                None => Err("only entries can be placed".to_owned()),
+            }
+        };
+        match key {
+            Ok(key) => Some(Some(relative(key))),
+            Err(what) => {
+                self.placement_error(node, ErrorTag::BadAttribute, name, what);
+                None
+            }
+        }
+    }
+
+    fn placement_error(&mut self, node: NodeId, tag: ErrorTag, attribute: &str, what: String) {
+        let element = self.schema.node(node).name.clone();
+        let error = Error::protocol(tag, what).with(ErrorInfo::BadAttribute(attribute.to_owned()));
+        self.fail(error.with(ErrorInfo::BadElement(element)));
+    }
+}
+
+fn read_operation(text: &str) -> Option<Operation> {
+    match text {
+        "merge" => Some(Operation::Merge),
+        "replace" => Some(Operation::Replace),
+        "create" => Some(Operation::Create),
+        "delete" => Some(Operation::Delete),
+        "remove" => Some(Operation::Remove),
+        _ => None,
+    }
+}
+
+/// All text of an element; comments and processing instructions split it but are not part of it.
+fn text_of<'a>(element: Node<'a, '_>) -> Cow<'a, str> {
+    let mut parts = element.children().filter(Node::is_text).filter_map(|node| node.text());
+    let first = parts.next().unwrap_or_default();
+    match parts.next() {
+        None => Cow::Borrowed(first),
+        Some(second) => Cow::Owned([first, second].into_iter().chain(parts).collect()),
+    }
+}
