@@ -79,9 +79,11 @@ esac
 mkdir -p "$target"
 if [ -f "$stamp" ] && [ "$stamp" -nt "$own" ] && [ "$stamp" -nt "$requirements" ]; then exit 0; fi
 command -v cargo >/dev/null 2>&1 || { say "no cargo on the PATH; install a Rust toolchain (https://rustup.rs)"; exit 1; }
-packages $build_packages
-python_clients
-if [ "$level" = test ]; then
+if [ "$level" = build ]; then
+    packages $build_packages
+    python_clients
+else
+    sh "$own" build
     packages $test_packages
     test_runner
 fi
