@@ -1,4 +1,5 @@
 //! RFC 6242 to the letter, whatever the segmentation.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use cats_mgmtd_netconf::{Decoder, Event, Framing, FramingError, encode};
 use proptest::prelude::*;

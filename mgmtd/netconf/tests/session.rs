@@ -1,4 +1,5 @@
 //! The session state machines of both ends, and the grammar of requests, with the literal messages of the cases.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use cats_mgmtd_netconf::{
     Answer, Client, ClientOutput, ClientSettings, CloseReason, Datastore, DefaultOperation, ErrorOption,

@@ -2,8 +2,15 @@
 
 use crate::admission::Ticket;
 use crate::ssh::SshChannel;
+use cats_mgmtd_netconf::refuse_session;
+use cats_yang_tree::error::Error;
 use std::fmt;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+/// A connection has so long to end.
+pub(crate) const FINISH: Duration = Duration::from_secs(5);
 
 /// How a user came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +40,25 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Ends the connection after everything written was sent.
-    pub(crate) async fn finish(stream: &mut dyn Stream, channel: Option<SshChannel>) {
+    /// Ends the connection, telling the peer why in place of a hello. Takes 5 s at most.
+    pub async fn refuse(mut self, error: Error) {
+        let text = refuse_session(error);
+        let told = timeout(FINISH, async {
+            let _ = self.stream.write_all(&text).await;
+            Self::finish(&mut *self.stream, self.channel.clone(), 1).await;
+        });
+        if told.await.is_err()
+            && let Some(channel) = &self.channel
+        {
+            channel.abandon();
+        }
+    }
+
+    /// Ends the connection after everything written was sent; over SSH with this exit status.
+    pub(crate) async fn finish(stream: &mut dyn Stream, channel: Option<SshChannel>, status: u32) {
         let _ = stream.shutdown().await;
         if let Some(channel) = channel {
-            channel.finish().await;
+            channel.finish(status).await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Drives a NETCONF session over a connection.
 
-use crate::connection::{Connection, Stream};
+use crate::connection::{Connection, FINISH, Stream};
 use cats_mgmtd_netconf::{CloseReason, Modules, Output, Reply, Rpc, Session};
 use std::future::Future;
 use std::pin::pin;
@@ -15,9 +15,6 @@ const STALL: Duration = Duration::from_secs(60);
 /// How much is read ahead while the peer does not take what is written; more than this and both wait, until one
 /// side gives way or [`STALL`] passes.
 const READ_AHEAD_WHILE_WRITING: usize = 4 << 20;
-
-/// A connection has so long to end.
-const FINISH: Duration = Duration::from_secs(5);
 
 /// Answers the requests of one session, one at a time.
 pub trait Respond: Send {
@@ -49,10 +46,12 @@ pub async fn serve<R: Respond>(
         }
     };
     let failed = matches!(reason, CloseReason::Connection(_));
-    if failed || timeout(FINISH, Connection::finish(&mut *driver.stream, channel.clone())).await.is_err() {
-        if let Some(channel) = channel {
-            channel.abandon();
-        }
+    let status = u32::from(!matches!(reason, CloseReason::CloseSession | CloseReason::Dropped));
+    let finish = Connection::finish(&mut *driver.stream, channel.clone(), status);
+    if (failed || timeout(FINISH, finish).await.is_err())
+        && let Some(channel) = channel
+    {
+        channel.abandon();
     }
     reason
 }

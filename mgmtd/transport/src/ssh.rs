@@ -191,9 +191,9 @@ pub(crate) struct SshChannel {
 }
 
 impl SshChannel {
-    /// Closes the channel, as a program that succeeded.
-    pub(crate) async fn finish(&self) {
-        let _ = self.handle.exit_status_request(self.id, 0).await;
+    /// Closes the channel, as a program that exits with `status`.
+    pub(crate) async fn finish(&self, status: u32) {
+        let _ = self.handle.exit_status_request(self.id, status).await;
         let _ = self.handle.close(self.id).await;
     }
 

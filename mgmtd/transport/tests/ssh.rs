@@ -1,4 +1,5 @@
 //! NETCONF over SSH with the clients that people have. These tests need openssh-client.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 mod lab;
 
@@ -222,7 +223,8 @@ async fn a_killed_session_closes_its_channel() {
     kill.send(CloseReason::Killed { by: 7 }).unwrap();
     let _stdin = child.stdin.take();
     let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
-    tokio::time::timeout(PATIENCE, output).await.unwrap().unwrap();
+    let output = tokio::time::timeout(PATIENCE, output).await.unwrap().unwrap();
+    assert_eq!(output.status.code(), Some(1));
     assert_eq!(lab.ended(1).await, [("ann".to_owned(), CloseReason::Killed { by: 7 })]);
 }
 
@@ -250,4 +252,23 @@ async fn two_sessions_share_one_ssh_connection() {
     lab.ended(2).await;
     master.kill().unwrap();
     master.wait().unwrap();
+}
+
+/// Needs python3 with ncclient.
+#[tokio::test(flavor = "multi_thread")]
+async fn ncclient_opens_a_session_asks_and_closes() {
+    let mut lab = Lab::start(Setup { data: 100_000, ..Setup::default() }).await;
+    let script = "import sys\nfrom ncclient import manager\n\
+        with manager.connect(host='127.0.0.1', port=int(sys.argv[1]), username='ann', key_filename=sys.argv[2],\n\
+        \x20   hostkey_verify=False, allow_agent=False, look_for_keys=False, timeout=30) as m:\n\
+        \x20 print(m.session_id, ':base:1.1' in m.server_capabilities, len(m.get().data_xml) > 100000)\n\
+        \x20 print(m.lock('candidate').ok, m.get_schema('x').data)\n\
+        \x20 [m.commit() for _ in range(50)]\n";
+    let mut python = Command::new("python3");
+    python.args(["-c", script, &lab.address.port().to_string()]).arg(lab.dir.path().join("ann"));
+    python.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    python.stderr(std::process::Stdio::piped());
+    let output = run(python, "").await;
+    assert_eq!(text(&output.stdout), "1 True True\nTrue module x {}\n", "{}", text(&output.stderr));
+    assert_eq!(lab.ended(1).await[0].1, CloseReason::CloseSession);
 }

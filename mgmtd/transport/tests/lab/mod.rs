@@ -1,5 +1,8 @@
 //! A small NETCONF server on this machine, and the keys to log in to it.
 
+#![allow(dead_code, missing_docs, unreachable_pub)] // each test program uses a part
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
 use cats_mgmtd_netconf::{CloseReason, Limits, NoModules, Operation, Reply, Rpc, Session, Settings};
 use cats_mgmtd_transport::{
     Admission, Connection, HostKey, LocalListener, Respond, SessionLimits, SshLimits, SshListener, Users,
@@ -73,6 +76,7 @@ impl Respond for Echo {
             Operation::Get { .. } => {
                 Reply::Data(format!("<echo xmlns=\"urn:echo\">{}</echo>", "x".repeat(self.data)))
             }
+            Operation::GetSchema { identifier, .. } => Reply::Schema(format!("module {identifier} {{}}")),
             _ => Reply::Ok,
         }
     }
