@@ -22,7 +22,7 @@ impl Core {
     }
 
     pub(crate) fn check_request(&mut self, validation: Validation, new: Tree) {
-        let changes = Arc::new(cats_yang_tree::diff(&self.facts.schema, &self.running, &new));
+        let changes = Arc::new(cats_yang_tree::diff(&self.running, &new));
         let ticket = self.ticket();
         self.validations.insert(ticket, validation);
         self.outputs.push_back(Output::Check { ticket, old: self.running.clone(), new, changes });
@@ -54,7 +54,7 @@ impl Core {
     pub(crate) fn check_commit(&mut self, valid: Tree, now: Now) {
         let ticket = self.ticket();
         let Some(commit) = &mut self.commit else { return };
-        let changes = Arc::new(cats_yang_tree::diff(&self.facts.schema, &self.running, &valid));
+        let changes = Arc::new(cats_yang_tree::diff(&self.running, &valid));
         commit.new = valid;
         commit.changes = changes;
         if commit.changes.is_empty() {

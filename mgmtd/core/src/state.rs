@@ -8,7 +8,7 @@ use crate::reads::{READ_TIMEOUT, Read};
 use crate::types::{Datastore, Now, Reply, SessionId, Ticket, Transport};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::{Module, NodeId, NodeKind, Schema};
-use cats_yang_tree::{Operation, Ops, Tree, roxmltree, xml};
+use cats_yang_tree::{Ops, Tree, roxmltree, xml};
 use serde_json::{Value, json};
 
 /// The modules whose state is this daemon's own.
@@ -77,7 +77,7 @@ impl Core {
                     "session-id": id.0,
                     "transport": match session.peer.transport {
                         Transport::Ssh => "ietf-netconf-monitoring:netconf-ssh",
-                        Transport::Local => "cats-exec:netconf-local",
+                        Transport::Local => "cats-system:netconf-local",
                     },
                     "username": session.peer.user,
                     "login-time": date_and_time(session.since_us),
@@ -118,7 +118,7 @@ impl Core {
 }
 
 fn merge(schema: &Schema, tree: &Tree, state: &Value) -> Result<Tree, Vec<Error>> {
-    cats_yang_tree::edit(tree, schema, Ops::from_json(schema, state, Operation::Merge)?)
+    cats_yang_tree::edit(tree, schema, Ops::from_state_json(schema, state)?)
 }
 
 /// The answer to `get-schema` (RFC 6022 section 3.1).

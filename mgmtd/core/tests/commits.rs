@@ -1,5 +1,7 @@
 //! The commit, step by step, and what stays after a failure at each of them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a failed set-up is a failed test
+
 mod node;
 
 use cats_mgmtd_core::{

@@ -1,5 +1,7 @@
 //! What `edit-config`, `copy-config` and the reads do with the datastores.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a failed set-up is a failed test
+
 mod node;
 
 use cats_mgmtd_core::{

@@ -10,8 +10,8 @@ use cats_engine_wire::management::{
 };
 use cats_engine_wire::{MAX_MESSAGE, SNAPSHOT_CHUNK};
 use cats_mgmtd_core::{ComponentId, Ticket};
-use cats_yang_tree::error::{self, Error, ErrorTag};
 use cats_yang_tree::diff::{Record, RecordOperation};
+use cats_yang_tree::error::{self, Error, ErrorTag};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;

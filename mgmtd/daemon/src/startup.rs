@@ -125,7 +125,7 @@ fn restore(schema: &Schema, compiled: &Compiled, found: &Recovered) -> Result<Tr
     if valid == tree {
         return Ok(tree);
     }
-    let gone = cats_yang_tree::diff(schema, &tree, &valid).changes;
+    let gone = cats_yang_tree::diff(&tree, &valid).changes;
     let message = "its 'when' is false now, so it would be deleted";
     let error = |path| Error::application(cats_yang_tree::error::ErrorTag::UnknownElement, message).at(path);
     Err(gone.iter().map(|change| error(change.path.render(schema))).collect())

@@ -1,7 +1,7 @@
 //! A core with everything around it played: an oracle, a journal and components that answer as they are told, and
 //! a clock that stands until it is moved.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
 
 use cats_mgmtd_core::{
     Alarm, Attachment, ComponentId, Core, Datastore, DefaultOperation, Edit, End, ErrorOption, Event, Facts,

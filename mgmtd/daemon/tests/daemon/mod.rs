@@ -1,0 +1,245 @@
+//! The real daemon in a directory of its own, and a client over its local socket.
+
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // each test file uses a part
+
+use cats_mgmtd_netconf::{Answer, Client, ClientOutput, ClientSettings, Hello, NoModules};
+use cats_yang_tree::error::{Error, ErrorTag};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A bound for everything that is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub const NS: &str = "urn:example:knobs";
+
+const MODULE: &str = r#"module example-knobs {
+  yang-version 1.1;
+  namespace "urn:example:knobs";
+  prefix ek;
+  revision 2026-11-29;
+  container knobs {
+    must "not(one) or not(other)" { error-message "one or the other"; error-app-tag "both"; }
+    leaf one { type uint32; }
+    leaf other { type uint32; }
+    leaf twin { type uint32; }
+    list item {
+      key "name";
+      leaf name { type string; }
+      leaf size { type uint32 { range "1..max"; } }
+    }
+    leaf favourite { type leafref { path "../item/name"; } }
+    leaf deep { when "../one"; type string; }
+  }
+}
+"#;
+
+/// A directory with the state, the sockets and the module of a daemon, over any number of runs.
+pub struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("example-knobs.yang"), MODULE).unwrap();
+        Self { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cats-mgmtd"));
+        command.arg("--state-dir").arg(self.path("state")).arg("--run-dir").arg(self.path("run"));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    /// Starts a daemon with the module and waits until it says that it is ready.
+    pub fn start(&self) -> Daemon {
+        self.start_with(&["--extra-module", self.path("example-knobs.yang").to_str().unwrap()])
+    }
+
+    pub fn start_with(&self, arguments: &[&str]) -> Daemon {
+        let socket = self.path("notify.sock");
+        let _ = std::fs::remove_file(&socket);
+        let notify = UnixDatagram::bind(&socket).unwrap();
+        notify.set_read_timeout(Some(PATIENCE)).unwrap();
+        let child =
+            self.command().args(arguments).env("NOTIFY_SOCKET", &socket).stderr(Stdio::inherit()).spawn();
+        let daemon = Daemon { child: child.unwrap(), socket: self.path("run/netconf.sock") };
+        let mut word = [0; 64];
+        let length = notify.recv(&mut word).expect("the daemon to be ready");
+        assert_eq!(&word[..length], b"READY=1\n");
+        daemon
+    }
+
+    /// Runs a daemon that is expected not to start.
+    pub fn fails(&self, arguments: &[&str]) -> String {
+        let Output { status, stderr, .. } =
+            self.command().args(arguments).stderr(Stdio::piped()).output().unwrap();
+        assert!(!status.success());
+        String::from_utf8_lossy(&stderr).into_owned()
+    }
+}
+
+/// A running daemon, killed when it goes out of scope.
+pub struct Daemon {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    pub fn client(&self) -> Session {
+        Session::open(&self.socket)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM.
+    pub fn terminate(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(pid).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A NETCONF session.
+pub struct Session {
+    stream: UnixStream,
+    client: Client,
+    pub hello: Hello,
+}
+
+impl Session {
+    fn open(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let client = Client::new(ClientSettings::default(), Instant::now());
+        let mut session = Self { stream, client, hello: Hello { capabilities: vec![], session_id: None } };
+        match session.next() {
+            Some(ClientOutput::Ready(hello)) => session.hello = hello,
+            other => panic!("{other:?}"),
+        }
+        session
+    }
+
+    /// Sends an operation without waiting.
+    pub fn send(&mut self, operation: &str) {
+        self.client.request_xml(operation).unwrap();
+        self.flush();
+    }
+
+    /// The next reply; none when the connection ends first.
+    pub fn receive(&mut self) -> Option<Answer> {
+        match self.next()? {
+            ClientOutput::Reply(reply) => Some(reply.answer(&NoModules).unwrap()),
+            ClientOutput::Closed(_) => None,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn ask(&mut self, operation: &str) -> Answer {
+        self.send(operation);
+        self.receive().expect("a reply")
+    }
+
+    pub fn ok(&mut self, operation: &str) {
+        assert_eq!(self.ask(operation), Answer::Ok, "{operation}");
+    }
+
+    pub fn refused(&mut self, operation: &str) -> Error {
+        match self.ask(operation) {
+            Answer::Errors(mut errors) => errors.remove(0),
+            other => panic!("{operation} -> {other:?}"),
+        }
+    }
+
+    pub fn data(&mut self, operation: &str) -> String {
+        match self.ask(operation) {
+            Answer::Data(xml) => xml.into_string(),
+            other => panic!("{operation} -> {other:?}"),
+        }
+    }
+
+    pub fn running(&mut self) -> String {
+        self.data(&get_config("running"))
+    }
+
+    pub fn candidate(&mut self) -> String {
+        self.data(&get_config("candidate"))
+    }
+
+    pub fn commit(&mut self, content: &str) {
+        self.ok(&edit(content));
+        self.ok("<commit/>");
+    }
+
+    fn flush(&mut self) {
+        while let Some(output) = self.client.poll_output() {
+            match output {
+                ClientOutput::Send(bytes) => {
+                    // A daemon that was killed takes no more; the missing reply says so.
+                    let _ = self.stream.write_all(&bytes);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<ClientOutput> {
+        let mut buffer = [0; 16384];
+        loop {
+            match self.client.poll_output() {
+                Some(ClientOutput::Send(bytes)) => {
+                    let _ = self.stream.write_all(&bytes);
+                }
+                Some(output) => return Some(output),
+                None => match self.stream.read(&mut buffer) {
+                    Ok(0) => return None,
+                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                    Err(error) => panic!("no reply: {error}"),
+                    Ok(length) => self.client.handle_bytes(&buffer[..length]),
+                },
+            }
+        }
+    }
+}
+
+pub fn get_config(source: &str) -> String {
+    format!("<get-config><source><{source}/></source><filter><knobs xmlns=\"{NS}\"/></filter></get-config>")
+}
+
+pub fn edit(content: &str) -> String {
+    format!(
+        "<edit-config><target><candidate/></target><config xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\">\
+         <knobs xmlns=\"{NS}\">{content}</knobs></config></edit-config>"
+    )
+}
+
+/// The text between the tags of the first `name` element.
+pub fn text_of<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    rest.split_once(&format!("</{name}>")).map(|(text, _)| text)
+}
+
+pub const IN_USE: ErrorTag = ErrorTag::InUse;

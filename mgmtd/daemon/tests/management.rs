@@ -1,0 +1,188 @@
+//! The daemon as its clients see it, over the local socket.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // a failed set-up is a failed test
+
+mod daemon;
+
+use cats_mgmtd_netconf::Answer;
+use cats_yang_tree::error::{ErrorInfo, ErrorTag};
+use daemon::{NS, Place, edit, text_of};
+
+#[test]
+fn an_edit_is_committed_without_the_engine_and_survives_a_restart() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.ok(&edit("<one>1</one><item><name>a</name><size>3</size></item><favourite>a</favourite>"));
+    assert_eq!(text_of(&session.running(), "one"), None);
+    session.ok("<commit/>");
+    let before = session.running();
+    assert_eq!((text_of(&before, "one"), text_of(&before, "favourite")), (Some("1"), Some("a")));
+    session.ok(&edit("<one>2</one>"));
+    assert!(daemon.terminate().success(), "SIGTERM ends it in order");
+    let daemon = place.start();
+    let mut session = daemon.client();
+    assert_eq!(session.running(), before);
+    assert_eq!(session.candidate(), before, "the candidate begins as running");
+}
+
+#[test]
+fn a_commit_that_a_must_refuses_changes_nothing_and_says_where_and_why() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.commit("<one>1</one>");
+    session.ok(&edit("<other>2</other>"));
+    let (running, candidate) = (session.running(), session.candidate());
+    let error = session.refused("<commit/>");
+    assert_eq!((error.tag, error.app_tag.as_deref()), (ErrorTag::OperationFailed, Some("both")));
+    assert_eq!(error.message, "one or the other");
+    assert!(error.path.as_ref().is_some_and(|path| path.0.contains("knobs")), "{error:?}");
+    assert_eq!((session.running(), session.candidate()), (running, candidate));
+    let error = session.refused("<validate><source><candidate/></source></validate>");
+    assert_eq!(error.app_tag.as_deref(), Some("both"));
+    session.ok("<discard-changes/>");
+    session.ok("<validate><source><candidate/></source></validate>");
+}
+
+/// The case E30.
+#[test]
+fn a_leafref_to_nothing_fails_the_commit_with_instance_required() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.ok(&edit("<favourite>nobody</favourite>"));
+    let error = session.refused("<commit/>");
+    assert_eq!((error.tag, error.app_tag.as_deref()), (ErrorTag::DataMissing, Some("instance-required")));
+    assert!(error.path.as_ref().is_some_and(|path| path.0.contains("favourite")), "{error:?}");
+}
+
+#[test]
+fn a_node_whose_condition_became_false_goes_with_the_commit() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.commit("<one>1</one><deep>x</deep>");
+    session.commit("<one nc:operation=\"delete\"/><twin>1</twin>");
+    let running = session.running();
+    assert_eq!((text_of(&running, "deep"), text_of(&running, "twin")), (None, Some("1")));
+    assert_eq!(session.candidate(), running);
+}
+
+#[test]
+fn the_hello_names_the_schema_as_the_yang_library_and_the_index_do() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    let library =
+        session.hello.capabilities.iter().find(|uri| uri.contains("yang-library:1.1")).unwrap().clone();
+    let id = library.split_once("content-id=").unwrap().1;
+    let filter = "<filter><yang-library xmlns=\"urn:ietf:params:xml:ns:yang:ietf-yang-library\"/></filter>";
+    let xml = session.data(&format!("<get>{filter}</get>"));
+    assert_eq!(text_of(&xml, "content-id"), Some(id), "{xml}");
+    assert!(xml.contains("<name>example-knobs</name>"), "{xml}");
+    let index =
+        |known: &str| format!("<schema-index xmlns=\"urn:catsd:yang:cats-exec\">{known}</schema-index>");
+    let Answer::Output(parts) = session.ask(&index("")) else { panic!("an output") };
+    assert!(parts[0].as_str().contains(id) && parts[1].as_str().contains("example-knobs"));
+    let Answer::Output(parts) = session.ask(&index(&format!("<content-id>{id}</content-id>"))) else {
+        panic!()
+    };
+    assert_eq!(parts.len(), 1, "the index is not sent to who has it");
+}
+
+#[test]
+fn sessions_locks_and_schemas_show_in_the_monitoring_state() {
+    let place = Place::new();
+    let daemon = place.start();
+    let (mut a, b) = (daemon.client(), daemon.client());
+    a.ok("<lock><target><running/></target></lock>");
+    let state = |content: &str| {
+        let ns = "urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring";
+        format!("<get><filter><netconf-state xmlns=\"{ns}\">{content}</netconf-state></filter></get>")
+    };
+    let xml = a.data(&state("<sessions/>"));
+    for session in [&a, &b] {
+        let id = session.hello.session_id.unwrap();
+        assert!(xml.contains(&format!("<session-id>{id}</session-id>")), "{xml}");
+    }
+    let xml = a.data(&state("<datastores/>"));
+    let locked = format!("<locked-by-session>{}</locked-by-session>", a.hello.session_id.unwrap());
+    assert!(xml.contains(&locked), "{xml}");
+    let xml = a.data(&state("<schemas><schema><identifier>example-knobs</identifier></schema></schemas>"));
+    assert!(xml.contains("<version>2026-11-29</version>") && xml.matches("<schema>").count() == 1, "{xml}");
+    let ns = "urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring";
+    let text =
+        a.data(&format!("<get-schema xmlns=\"{ns}\"><identifier>example-knobs</identifier></get-schema>"));
+    assert!(
+        text.contains("namespace \"urn:example:knobs\"")
+            || text.contains("namespace &quot;urn:example:knobs")
+    );
+}
+
+#[test]
+fn killed_sessions_lose_their_connection_and_their_locks() {
+    let place = Place::new();
+    let daemon = place.start();
+    let (mut a, mut b) = (daemon.client(), daemon.client());
+    a.ok("<lock><target><candidate/></target></lock>");
+    a.ok(&edit("<one>1</one>"));
+    let denied = b.refused("<lock><target><candidate/></target></lock>");
+    let holder = a.hello.session_id.unwrap();
+    assert_eq!((denied.tag, &denied.info[..]), (ErrorTag::LockDenied, &[ErrorInfo::SessionId(holder)][..]));
+    b.ok(&format!("<kill-session><session-id>{holder}</session-id></kill-session>"));
+    assert_eq!(a.receive(), None);
+    b.ok("<lock><target><candidate/></target></lock>");
+    assert_eq!(text_of(&b.candidate(), "one"), None);
+    b.ok("<close-session/>");
+    assert_eq!(b.receive(), None);
+}
+
+#[test]
+fn unknown_operations_are_told_apart() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    let error = session.refused("<frobnicate xmlns=\"urn:nobody\"/>");
+    assert_eq!(error.tag, ErrorTag::UnknownNamespace);
+    assert!(error.info.contains(&ErrorInfo::BadNamespace("urn:nobody".into())), "{error:?}");
+    let error = session.refused(&format!("<frobnicate xmlns=\"{NS}\"/>"));
+    assert_eq!(error.tag, ErrorTag::OperationNotSupported);
+    let error = session.refused("<frobnicate/>");
+    assert_eq!(error.tag, ErrorTag::OperationNotSupported);
+}
+
+#[test]
+fn a_second_daemon_on_the_same_state_is_refused() {
+    let place = Place::new();
+    let _daemon = place.start();
+    let said = place.fails(&[]);
+    assert!(said.contains("in use by another cats-mgmtd") && said.contains("--state-dir"), "{said}");
+}
+
+#[test]
+fn configuration_of_a_module_that_is_gone_is_refused_with_its_name_and_the_remedy() {
+    let place = Place::new();
+    let daemon = place.start();
+    daemon.client().commit("<one>1</one>");
+    assert!(daemon.terminate().success());
+    let said = place.fails(&[]);
+    assert!(said.contains("does not fit the YANG modules") && said.contains("example-knobs"), "{said}");
+    assert!(said.contains("--extra-module") && said.contains("running.journal"), "{said}");
+    let daemon = place.start();
+    assert_eq!(text_of(&daemon.client().running(), "one"), Some("1"), "nothing was changed by the refusal");
+}
+
+#[test]
+fn files_that_are_no_modules_are_refused_by_name() {
+    let place = Place::new();
+    std::fs::write(
+        place.path("bad.yang"),
+        "module bad { namespace \"urn:bad\"; prefix b; leaf x { type nothing; } }",
+    )
+    .unwrap();
+    for (file, word) in [("missing.yang", "cannot read the module"), ("bad.yang", "bad")] {
+        let said = place.fails(&["--extra-module", place.path(file).to_str().unwrap()]);
+        assert!(said.contains(word), "{said}");
+    }
+}
