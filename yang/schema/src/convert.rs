@@ -48,7 +48,7 @@ pub(crate) fn schema(modules: &[ModuleRef]) -> Schema {
     let mut walked: Vec<(NodeRef, Option<NodeId>)> = Vec::new();
     let mut roots = Vec::new();
     for module in modules {
-        for root in module.roots() {
+        for root in roots_of(*module) {
             roots.push(walk(root, None, &mut walked));
         }
     }
@@ -69,6 +69,12 @@ pub(crate) fn schema(modules: &[ModuleRef]) -> Schema {
     inherit_flags(&mut schema);
     targets::resolve(&mut schema);
     schema.indexed()
+}
+
+/// The top-level nodes that the module's text has: libyang adds a container of its own, to parse replies with.
+fn roots_of(module: ModuleRef) -> Vec<NodeRef> {
+    let added = |node: &NodeRef| module.name() == "ietf-netconf" && node.name() == "rpc-error";
+    module.roots().into_iter().filter(|node| !added(node)).collect()
 }
 
 /// Parents first, so a node's id is larger than its parent's.
@@ -275,7 +281,7 @@ mod tests {
             all.iter()
                 .find(|module| module.name() == known.name && module.revision() == known.revision.as_deref())
         }) {
-            for root in module.roots() {
+            for root in roots_of(*module) {
                 walk(root, None, &mut walked);
             }
         }

@@ -33,8 +33,23 @@ fn the_default_modules_compile_without_a_fault() {
     for name in ["ietf-inet-types", "ietf-yang-types", "cats-types"] {
         assert!(schema.modules.iter().any(|module| module.name == name && !module.implemented), "{name}");
     }
+    assert!(schema.nodes.iter().all(|node| node.name != "rpc-error"), "libyang's own node");
     for name in ["yang", "default", "ietf-yang-schema-mount"] {
         assert!(!schema.modules.iter().any(|module| module.name == name), "{name} is libyang's own");
+    }
+}
+
+#[test]
+fn every_node_of_configuration_is_ours_and_the_deviations_say_so() {
+    let schema = compiled().schema();
+    let top = schema.roots.iter().map(|id| &schema.nodes[id.0 as usize]).filter(|node| node.config);
+    assert_eq!(top.map(|node| node.name.as_str()).collect::<Vec<_>>(), ["routing"]);
+    let routing = find(schema, "routing");
+    let children = routing.children.iter().map(|id| schema.nodes[id.0 as usize].name.as_str());
+    assert_eq!(children.collect::<Vec<_>>(), ["cats"]);
+    for name in ["ietf-interfaces", "ietf-routing"] {
+        let module = schema.modules.iter().find(|module| module.name == name).unwrap();
+        assert_eq!(module.deviations, ["cats-deviations"], "{name}");
     }
 }
 

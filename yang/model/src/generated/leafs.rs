@@ -4,18 +4,6 @@
 
 /// Every leaf and leaf-list of configuration of every implemented module, by its path without choices and cases.
 pub const CONFIG_LEAVES: &[&str] = &[
-    "/ietf-interfaces:interfaces/interface/description",
-    "/ietf-interfaces:interfaces/interface/enabled",
-    "/ietf-interfaces:interfaces/interface/name",
-    "/ietf-interfaces:interfaces/interface/type",
-    "/ietf-netconf:rpc-error/error-app-tag",
-    "/ietf-netconf:rpc-error/error-path",
-    "/ietf-netconf:rpc-error/error-severity",
-    "/ietf-netconf:rpc-error/error-tag",
-    "/ietf-netconf:rpc-error/error-type",
-    "/ietf-routing:routing/control-plane-protocols/control-plane-protocol/description",
-    "/ietf-routing:routing/control-plane-protocols/control-plane-protocol/name",
-    "/ietf-routing:routing/control-plane-protocols/control-plane-protocol/type",
     "/ietf-routing:routing/ietf-cats:cats/base/enable",
     "/ietf-routing:routing/ietf-cats:cats/base/flow-limits",
     "/ietf-routing:routing/ietf-cats:cats/base/flow-timeout",
@@ -129,7 +117,4 @@ pub const CONFIG_LEAVES: &[&str] = &[
     "/ietf-routing:routing/ietf-cats:cats/traffic-classifiers/traffic-classifier/description",
     "/ietf-routing:routing/ietf-cats:cats/traffic-classifiers/traffic-classifier/protocol",
     "/ietf-routing:routing/ietf-cats:cats/traffic-classifiers/traffic-classifier/server-port",
-    "/ietf-routing:routing/ribs/rib/address-family",
-    "/ietf-routing:routing/ribs/rib/description",
-    "/ietf-routing:routing/ribs/rib/name",
 ];
