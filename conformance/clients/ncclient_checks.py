@@ -261,7 +261,7 @@ def close_session(server):
 
 def copy_config(server):
     with server.connect() as session:
-        inline = f'<config xmlns="{NC}"><gear xmlns="{LX}"><knob>4</knob></gear></config>'
+        inline = f'<source xmlns="{NC}"><config><gear xmlns="{LX}"><knob>4</knob></gear></config></source>'
         session.copy_config(source=inline, target="candidate")
         session.commit()
         assert gear(session).xpath("//lx:knob/text()", namespaces=NS) == ["4"]
@@ -281,7 +281,6 @@ def get_schema(server):
 
 def unknown_operations(server):
     with server.connect() as session:
-        session.raise_mode = 0
         for rpc, tags in (
             (f'<frobnicate xmlns="{NC}"/>', ("operation-not-supported", "unknown-element")),
             ('<frobnicate xmlns="urn:none"/>', ("unknown-namespace",)),
