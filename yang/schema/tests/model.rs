@@ -4,7 +4,9 @@
 
 use cats_yang_model::{ApplyError, CONFIG_LEAVES, Change, Config, Operation};
 use cats_yang_schema::{default_modules, load};
-use cats_yang_tree::schema::{Canonical, Integer, NodeId, NodeKind, Schema, Type};
+use cats_yang_tree::ops::{Operation as EditOperation, Ops};
+use cats_yang_tree::schema::{Canonical, Integer, ModuleId, NodeId, NodeKind, Schema, Type, TypeRef};
+use cats_yang_tree::{Defaults, Tree, Value, edit, view};
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -57,12 +59,12 @@ fn object(id: NodeId, dice: &mut Dice) -> Map<String, Json> {
         match &node.kind {
             NodeKind::Leaf { ty, mandatory, .. } => {
                 if *mandatory || schema().is_key(*child) || dice.roll(2) == 0 {
-                    members.insert(name, leaf(&ty.base, dice));
+                    members.insert(name, leaf(ty, dice));
                 }
             }
             NodeKind::LeafList { ty, .. } => {
                 let values: BTreeMap<String, Json> = (0..dice.roll(4))
-                    .map(|_| leaf(&ty.base, dice))
+                    .map(|_| leaf(ty, dice))
                     .map(|value| (value.to_string(), value))
                     .collect();
                 if !values.is_empty() {
@@ -90,19 +92,24 @@ fn object(id: NodeId, dice: &mut Dice) -> Map<String, Json> {
     members
 }
 
-fn leaf(ty: &Type, dice: &mut Dice) -> Json {
-    match ty {
+fn leaf(ty: &TypeRef, dice: &mut Dice) -> Json {
+    match &ty.base {
         Type::Boolean => json!(dice.roll(2) == 0),
         Type::Enumeration(names) => {
             json!(names[usize::try_from(dice.roll(names.len() as u64)).unwrap()].name)
         }
         Type::Decimal64 { .. } => json!(format!("{}.{}", dice.roll(5), dice.roll(9) + 1)),
-        // Small numbers, so that keys meet.
-        Type::Integer { kind: Integer::U64 | Integer::I64, .. } => json!(dice.roll(6).to_string()),
-        Type::Integer { .. } => json!(dice.roll(6)),
-        Type::Leafref { real, .. } => leaf(&real.base, dice),
+        Type::Integer { kind, range } => {
+            // Small numbers, so that keys meet.
+            let number = range.first().map_or(0, |span| span.min) + i128::from(dice.roll(6));
+            match kind {
+                Integer::U64 | Integer::I64 => json!(number.to_string()),
+                _ => json!(i64::try_from(number).unwrap()),
+            }
+        }
+        Type::Leafref { real, .. } => leaf(real, dice),
         Type::Union(members) => {
-            leaf(&members[usize::try_from(dice.roll(members.len() as u64)).unwrap()].base, dice)
+            leaf(&members[usize::try_from(dice.roll(members.len() as u64)).unwrap()], dice)
         }
         Type::Empty => json!([null]),
         Type::String { canonical, .. } => match canonical {
@@ -110,10 +117,17 @@ fn leaf(ty: &Type, dice: &mut Dice) -> Json {
             Canonical::Ipv6Address => json!(format!("2001:db8::{}", dice.roll(4) + 1)),
             Canonical::Ipv4Prefix => json!(format!("198.51.{}.0/24", dice.roll(4))),
             Canonical::Ipv6Prefix => json!(format!("2001:db8:{}::/48", dice.roll(4) + 1)),
-            _ => json!(["a", "it's", "x/y[z]"][usize::try_from(dice.roll(3)).unwrap()]),
+            _ => json!(word(ty, dice)),
         },
         other => panic!("{other:?}"),
     }
+}
+
+/// One of a few texts, as far as the type allows them.
+fn word(ty: &TypeRef, dice: &mut Dice) -> &'static str {
+    let fits = |text: &&str| Value::parse_text(schema(), ty, ModuleId(0), text).is_ok();
+    let words: Vec<&str> = ["a", "EF-1", "it's", "x/y[z]", "/etc/x"].into_iter().filter(fits).collect();
+    words[usize::try_from(dice.roll(words.len() as u64)).unwrap()]
 }
 
 fn text(value: &Json) -> String {
@@ -237,6 +251,24 @@ proptest! {
         prop_assert_eq!(sorted(&changed.to_json()), sorted(&after));
         prop_assert_eq!(base, Config::from_json(&before).expect("the base is as it was"));
     }
+
+    #[test]
+    fn the_records_of_two_datastores_lead_the_model_from_one_to_the_other(old: u64, new: u64) {
+        let (before, after) = (tree(&config(old)), tree(&config(new)));
+        let snapshot = view(&before, schema(), Defaults::Explicit).to_json();
+        let mut changed = Config::from_json(&snapshot).expect("the model holds it");
+        for record in cats_yang_tree::diff(&before, &after).records(schema()) {
+            let change = Change::from(record);
+            prop_assert_eq!(changed.apply(&change), Ok(true), "{:?}", change);
+        }
+        let wanted = view(&after, schema(), Defaults::Explicit).to_json();
+        prop_assert_eq!(sorted(&changed.to_json()), sorted(&wanted));
+    }
+}
+
+fn tree(json: &Json) -> Tree {
+    let ops = Ops::from_json(schema(), json, EditOperation::Merge).expect("the schema holds it");
+    edit(&Tree::new(), schema(), ops).expect("the edit fits")
 }
 
 #[test]
