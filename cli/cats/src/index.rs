@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 use cats_cli_core::error::Error;
-use cats_mgmtd_netconf::{Answer, Hello, XmlFragment};
+use cats_mgmtd_netconf::{Answer, Hello, NoModules, XmlFragment};
 use cats_yang_tree::roxmltree::Document;
 use cats_yang_tree::schema::Schema;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) fn load(session: &mut Session, hello: &Hello) -> Result<Schema, Error
         }
         _ => format!("<schema-index xmlns=\"{EXEC}\"/>"),
     };
-    let Answer::Output(output) = session.call_xml(&request)? else {
+    let Answer::Output(output) = session.call_xml(&request, &NoModules)? else {
         return Err(Error::usage("the server answered schema-index without output"));
     };
     let field = |name: &str| output.iter().find_map(|element| text_of(element, name));

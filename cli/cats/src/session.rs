@@ -2,7 +2,7 @@
 
 use cats_cli_core::error::Error;
 use cats_mgmtd_netconf::{
-    Answer, Client, ClientOutput, ClientSettings, Hello, NoModules, Operation, RawReply, XmlFragment,
+    Answer, Client, ClientOutput, ClientSettings, Hello, Modules, Operation, RawReply, XmlFragment,
 };
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -37,17 +37,17 @@ impl Session {
         }
     }
 
-    /// Sends an operation and waits for its reply.
-    pub(crate) fn call(&mut self, operation: &Operation) -> Result<Answer, Error> {
-        self.call_xml(&operation.to_xml())
+    /// Sends an operation and waits for its reply; `modules` name the places of errors.
+    pub(crate) fn call(&mut self, operation: &Operation, modules: &dyn Modules) -> Result<Answer, Error> {
+        self.call_xml(&operation.to_xml(), modules)
     }
 
     /// Sends an operation that is given as XML and waits for its reply.
-    pub(crate) fn call_xml(&mut self, operation: &str) -> Result<Answer, Error> {
+    pub(crate) fn call_xml(&mut self, operation: &str, modules: &dyn Modules) -> Result<Answer, Error> {
         let id =
             self.client.request_xml(operation).map_err(|error| lost(&error.to_string(), "unreachable"))?;
         let reply = self.reply(id)?;
-        match reply.answer(&NoModules) {
+        match reply.answer(modules) {
             Ok(Answer::Errors(errors)) => Err(rejected(errors)),
             Ok(answer) => Ok(answer),
             Err(error) => Err(lost(&error.to_string(), "malformed-message")),

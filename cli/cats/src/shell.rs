@@ -66,7 +66,7 @@ impl Shell {
     }
 
     fn simple(&mut self, operation: &Operation) -> Result<(), Error> {
-        self.session.call(operation).map(|_| ())
+        self.session.call(operation, &*self.schema).map(|_| ())
     }
 
     fn edit(&mut self, content: String) -> Result<(), Error> {
@@ -125,7 +125,7 @@ impl Shell {
             Source::Candidate => Operation::GetConfig { source: Datastore::Candidate, filter },
             Source::State => Operation::Get { filter },
         };
-        data(self.session.call(&operation)?)
+        data(self.session.call(&operation, &*self.schema)?)
     }
 
     fn tree(&self, data: &XmlFragment) -> Result<Tree, Error> {
