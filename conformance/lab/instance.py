@@ -30,6 +30,10 @@ class Http(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 512
 
+    def server_bind(self):
+        # Not HTTPServer's: it looks the address up in the DNS, which the lab has none of.
+        socketserver.TCPServer.server_bind(self)
+
 
 class Http6(Http):
     address_family = socket.AF_INET6

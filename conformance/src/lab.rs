@@ -50,6 +50,11 @@ pub fn target_dir() -> PathBuf {
     }
 }
 
+/// The interpreter of the Python environment that `conformance/setup.sh` makes.
+pub fn python() -> String {
+    target_dir().join("venv/bin/python").display().to_string()
+}
+
 /// The root of the repository that this crate was built in.
 pub fn repository_root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));

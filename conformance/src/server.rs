@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::command::{Outcome, run_with_input};
-use crate::lab::{Lab, repository_root, target_dir};
+use crate::lab::{Lab, python, repository_root};
 use crate::node::{AdministratorKey, Node};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Server {
 
     /// Runs one of the checks of ncclient.
     pub fn ncclient(&self, check: &str) -> Result<()> {
-        let python = target_dir().join("venv/bin/python").display().to_string();
+        let python = python();
         let script = repository_root().join("conformance/clients/ncclient_checks.py").display().to_string();
         let key = self.key.private.display().to_string();
         let args = [script.as_str(), ADDRESS, PORT, AdministratorKey::USER, &key, check];

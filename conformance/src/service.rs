@@ -1,7 +1,7 @@
 //! The service of the lab: a real HTTP and UDP server at each instance, and clients that ask who answers.
 
 use crate::command::Background;
-use crate::lab::{Lab, repository_root};
+use crate::lab::{Lab, python, repository_root};
 use crate::namespace::Namespace;
 use crate::{LabError, Result};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ const ANSWER_BOUND: Duration = Duration::from_secs(10);
 
 /// Starts the server of the instance `name` on its addresses and waits until it serves.
 pub fn start_instance(lab: &Lab, host: &Namespace, name: &str, addresses: &[&str]) -> Result<Background> {
-    let mut command = host.command("python3");
+    let mut command = host.command(&python());
     command.arg(repository_root().join("conformance/lab/instance.py"));
     command.arg(name).arg(PORT.to_string()).args(addresses);
     let log = lab.folder().join(format!("instance-{name}.log"));
