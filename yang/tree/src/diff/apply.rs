@@ -55,27 +55,35 @@ fn descend(schema: &Schema, branch: &mut Arc<Branch>, steps: &[Step], change: &C
 }
 
 fn change_here(schema: &Schema, branch: &mut Arc<Branch>, step: &Step, change: &Change) -> bool {
-    let Some(key) = &step.key else {
-        let exists = branch.get(step.node).is_some();
-        return match &change.kind {
-            ChangeKind::Create { new } | ChangeKind::Replace { new, .. } => {
-                let create = matches!(change.kind, ChangeKind::Create { .. });
-                let data = match new {
-                    Payload::Value(value) => Data::Leaf(value.clone()),
-                    Payload::Branch(inner) => Data::Container(inner.clone()),
-                    Payload::Any(text) => Data::Any(text.clone()),
-                };
-                let presence = matches!(data, Data::Container(_));
-                Arc::make_mut(branch).put(Child { id: step.node, default: false, presence, data });
-                exists != create
-            }
-            ChangeKind::Delete { .. } => {
-                Arc::make_mut(branch).unset(step.node);
-                exists
-            }
-            ChangeKind::Move => false,
-        };
-    };
+    match &step.key {
+        None => change_single(branch, step, change),
+        Some(key) => change_list(schema, branch, step, key, change),
+    }
+}
+
+fn change_single(branch: &mut Arc<Branch>, step: &Step, change: &Change) -> bool {
+    let exists = branch.get(step.node).is_some();
+    match &change.kind {
+        ChangeKind::Create { new } | ChangeKind::Replace { new, .. } => {
+            let create = matches!(change.kind, ChangeKind::Create { .. });
+            let data = match new {
+                Payload::Value(value) => Data::Leaf(value.clone()),
+                Payload::Branch(inner) => Data::Container(inner.clone()),
+                Payload::Any(text) => Data::Any(text.clone()),
+            };
+            let presence = matches!(data, Data::Container(_));
+            Arc::make_mut(branch).put(Child { id: step.node, default: false, presence, data });
+            exists != create
+        }
+        ChangeKind::Delete { .. } => {
+            Arc::make_mut(branch).unset(step.node);
+            exists
+        }
+        ChangeKind::Move => false,
+    }
+}
+
+fn change_list(schema: &Schema, branch: &mut Arc<Branch>, step: &Step, key: &Key, change: &Change) -> bool {
     let ordered = schema.is_user_ordered(step.node);
     if branch.get(step.node).is_none() {
         let empty = match change.new_payload() {

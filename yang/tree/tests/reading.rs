@@ -1,0 +1,140 @@
+//! Subtree filters and defaults as RFC 6241 and RFC 6243 have them, on the model probe-bench.
+
+mod bench;
+
+use bench::{Bench, NS, in_bench};
+use cats_yang_tree::{Defaults, view};
+
+fn shop() -> Bench {
+    Bench::with(concat!(
+        "<knob>5</knob><tag>z</tag><tag>a</tag>",
+        r#"<item xmlns:p="urn:probe:bench"><name>a</name><descr>first</descr><size>1</size><shape>p:round</shape></item>"#,
+        "<item><name>b</name><descr>second</descr><enabled>true</enabled></item>",
+        "<rule><id>9</id><action>permit</action></rule><rule><id>3</id><action>deny</action></rule>",
+    ))
+}
+
+fn explicit(filter: &str) -> String {
+    shop().filtered(Defaults::Explicit, filter)
+}
+
+#[test]
+fn an_empty_filter_selects_nothing() {
+    assert_eq!(explicit(""), "");
+}
+
+#[test]
+fn a_selection_node_selects_only_its_leaf() {
+    let found = explicit(&in_bench("<item><name/></item>"));
+    assert_eq!(found, in_bench("<item><name>a</name></item><item><name>b</name></item>"));
+    let found = explicit(&in_bench("<item><descr/></item>"));
+    let both =
+        "<item><name>a</name><descr>first</descr></item><item><name>b</name><descr>second</descr></item>";
+    assert_eq!(found, in_bench(both), "with the key");
+    assert_eq!(explicit(&in_bench("<knob/>")), in_bench("<knob>5</knob>"));
+}
+
+#[test]
+fn a_content_match_alone_selects_the_whole_entry() {
+    let whole = "<item><name>b</name><descr>second</descr><enabled>true</enabled></item>";
+    assert_eq!(explicit(&in_bench("<item><descr>second</descr></item>")), in_bench(whole));
+    assert_eq!(explicit(&in_bench("<item><name>b</name></item>")), in_bench(whole));
+    assert_eq!(explicit(&in_bench("<item><name>c</name></item>")), "");
+    assert_eq!(explicit(&in_bench("<item><name>b</name><descr>first</descr></item>")), "", "all must match");
+}
+
+#[test]
+fn a_content_match_beside_a_selection_narrows_the_entry() {
+    let found = explicit(&in_bench("<item><descr>second</descr><enabled/></item>"));
+    let part = "<item><name>b</name><descr>second</descr><enabled>true</enabled></item>";
+    assert_eq!(found, in_bench(part));
+    assert_eq!(explicit(&in_bench("<knob>6</knob><item/>")), "", "the sibling set is filtered as a whole");
+}
+
+#[test]
+fn two_containment_nodes_of_one_list_are_united() {
+    let found =
+        explicit(&in_bench("<item><name>b</name><descr/></item><item><name>a</name><size/></item><rule/>"));
+    let both = concat!(
+        "<item><name>a</name><size>1</size></item><item><name>b</name><descr>second</descr></item>",
+        "<rule><id>9</id><action>permit</action></rule><rule><id>3</id><action>deny</action></rule>",
+    );
+    assert_eq!(found, in_bench(both));
+}
+
+#[test]
+fn white_space_around_a_content_match_is_ignored() {
+    let found = explicit(&in_bench("<item>\n  <name>\n  b </name>\n  <descr/>\n</item>"));
+    assert_eq!(found, in_bench("<item><name>b</name><descr>second</descr></item>"));
+}
+
+#[test]
+fn unknown_namespaces_and_names_select_nothing() {
+    assert_eq!(explicit(r#"<bench xmlns="urn:nowhere"/>"#), "");
+    assert_eq!(explicit(&in_bench("<bolt/>")), "");
+    assert_eq!(explicit(&in_bench(r#"<knob some="attribute"/>"#)), "", "data have no attributes");
+}
+
+#[test]
+fn an_element_without_namespace_matches_any() {
+    assert_eq!(explicit(r#"<bench xmlns=""><knob/></bench>"#), in_bench("<knob>5</knob>"));
+}
+
+#[test]
+fn a_content_match_on_an_identity_compares_the_identity_not_its_prefix() {
+    let filter = format!(r#"<item xmlns:other="{NS}"><shape>other:round</shape><size/></item>"#);
+    let part =
+        r#"<item><name>a</name><size>1</size><shape xmlns:pb="urn:probe:bench">pb:round</shape></item>"#;
+    assert_eq!(explicit(&in_bench(&filter)), in_bench(part));
+}
+
+#[test]
+fn what_is_selected_as_a_whole_stays_shared() {
+    let shop = shop();
+    let text = format!("<filter>{}</filter>", in_bench(""));
+    let document = cats_yang_tree::xml::parse(&text).expect("XML");
+    let seen = view(&shop.tree, &shop.schema, Defaults::Explicit).filter(document.root_element());
+    assert_eq!(seen.tree(), &shop.tree);
+    let (id, _) = shop.tree.root().iter().next().expect("bench");
+    let same = match (seen.tree().root().get(id), shop.tree.root().get(id)) {
+        (Some(cats_yang_tree::Data::Container(a)), Some(cats_yang_tree::Data::Container(b))) => {
+            std::sync::Arc::ptr_eq(a, b)
+        }
+        _ => false,
+    };
+    assert!(same);
+}
+
+#[test]
+fn explicit_shows_what_was_set_and_nothing_else() {
+    let found = shop().filtered(Defaults::Explicit, &in_bench("<mode/><item><enabled/></item>"));
+    assert_eq!(found, in_bench("<item><name>b</name><enabled>true</enabled></item>"));
+}
+
+#[test]
+fn trim_hides_a_default_that_was_set() {
+    let shop = shop();
+    let trimmed = shop.filtered(Defaults::Trim, &in_bench("<item><name>b</name></item>"));
+    assert_eq!(trimmed, in_bench("<item><name>b</name><descr>second</descr></item>"));
+    let only = Bench::with("<mode>auto</mode>");
+    assert!(view(&only.tree, &only.schema, Defaults::Trim).is_empty());
+}
+
+#[test]
+fn report_all_shows_defaults_in_use_and_filters_match_them() {
+    let shop = shop();
+    let all = shop.filtered(Defaults::ReportAll, &in_bench("<mode/><item><name>a</name><enabled/></item>"));
+    assert_eq!(all, in_bench("<mode>auto</mode><item><name>a</name><enabled>true</enabled></item>"));
+    let matched = shop.filtered(Defaults::ReportAll, &in_bench("<mode>auto</mode><knob/>"));
+    assert_eq!(matched, in_bench("<knob>5</knob><mode>auto</mode>"));
+    let tagged = shop.filtered(Defaults::ReportAllTagged, &in_bench("<item><enabled/></item>"));
+    let wd = r#" xmlns:wd="urn:ietf:params:xml:ns:netconf:default:1.0" wd:default="true""#;
+    assert_eq!(
+        tagged,
+        in_bench(&format!(
+            "<item><name>a</name><enabled{wd}>true</enabled></item><item><name>b</name><enabled>true</enabled></item>"
+        ))
+    );
+    let empty = Bench::with("");
+    assert_eq!(view(&empty.tree, &empty.schema, Defaults::ReportAll).to_xml(), in_bench("<mode>auto</mode>"));
+}
