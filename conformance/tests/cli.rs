@@ -1,134 +1,82 @@
-//! The CLI against a running management daemon, one-shot and at a terminal. Needs root, and tmux for the terminal.
+//! The command line against a real management daemon, over the local socket. Needs root.
 
 use cats_conformance::Result;
-use cats_conformance::command::{Outcome, outcome, run};
+use cats_conformance::command::{Outcome, outcome};
 use cats_conformance::node::program;
 use cats_conformance::server::Server;
-use cats_conformance::wait::wait_for;
 
-/// Runs `cats` with these arguments against the server's local socket.
-fn cats(server: &Server, args: &[&str]) -> Result<Outcome> {
+/// Runs the one-shot form.
+fn cats(server: &Server, format: &str, commands: &str) -> Result<Outcome> {
     let socket = server.node.netconf_socket().display().to_string();
-    outcome(&program("cats")?, &[&["--socket", socket.as_str()], args].concat())
+    outcome(&program("cats")?, &["--socket", &socket, "--format", format, "-c", commands])
 }
 
-fn code(outcome: &Outcome) -> Option<i32> {
-    outcome.status.code()
+fn succeed(server: &Server, format: &str, commands: &str) -> Result<String> {
+    let outcome = cats(server, format, commands)?;
+    assert_eq!(outcome.status.code(), Some(0), "{commands}: {outcome:?}");
+    Ok(outcome.stdout)
 }
+
+const SERVICE: &str = "set services service 1 name S1; set services service 1 address 192.0.2.100; \
+                       set services service 1 instance 7 egress EF-1; \
+                       set services service 1 instance 7 locator 198.51.100.11";
 
 #[test]
-fn a_service_is_configured_compared_committed_and_shown() -> Result<()> {
-    let server = Server::start("cli-one-shot")?;
-    let script = "configure; set services service 1 name web address 192.0.2.100; \
-                  set services service 1 instance 11 egress EF-1 locator 198.51.100.11; compare; commit";
-    let edited = cats(&server, &["-c", script])?;
-    assert_eq!(code(&edited), Some(0), "{}", edited.stderr);
-    assert!(edited.stdout.contains("+ services service 1 name web\n"), "{}", edited.stdout);
-    let shown = cats(&server, &["-c", "show config services service 1 name"])?;
-    assert!(shown.stdout.contains("name  web"), "{}", shown.stdout);
-    let json = cats(&server, &["--format", "json", "-c", "show config services"])?;
-    let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("one JSON value");
-    let service = &value["ietf-routing:routing"]["ietf-cats:cats"]["cats-services:services"]["service"][0];
-    assert_eq!((&service["cs-id"], &service["name"]), (&1.into(), &"web".into()));
+fn a_service_is_set_compared_committed_shown_and_deleted() -> Result<()> {
+    let server = Server::start("cli-service")?;
+    let compared = succeed(&server, "table", &format!("configure; {SERVICE}; compare; commit"))?;
+    assert!(compared.contains("S1"), "compare shows what the candidate changes: {compared}");
+    let shown = succeed(&server, "table", "show config services")?;
+    for wanted in ["S1", "192.0.2.100", "EF-1", "198.51.100.11"] {
+        assert!(shown.contains(wanted), "{wanted} in {shown}");
+    }
+    // What `set` shows makes the same configuration again.
+    let script = succeed(&server, "set", "show config services")?;
+    succeed(&server, "table", "configure; delete services service 1; commit")?;
+    assert!(!succeed(&server, "table", "show config services")?.contains("S1"));
+    succeed(&server, "table", &format!("configure; {script}; commit"))?;
+    assert_eq!(succeed(&server, "set", "show config services")?, script);
     Ok(())
 }
 
 #[test]
-fn set_output_pasted_into_an_empty_server_gives_the_same_configuration() -> Result<()> {
-    let first = Server::start("cli-paste-from")?;
-    let script = "configure; set services service 1 name \"a b\" address [ 192.0.2.100 2001:db8::100 ]; \
-                  set network-metrics path IF-1 EF-1 delay 4.5; set gear tag [ z a ]; commit";
-    assert_eq!(code(&cats(&first, &["-c", script])?), Some(0));
-    let lines = cats(&first, &["--format", "set", "-c", "show config"])?.stdout;
-    drop(first);
-    let second = Server::start("cli-paste-to")?;
-    let file = second.node.folder().join("paste");
-    std::fs::write(&file, format!("configure\n{lines}commit\n")).expect("a writable lab folder");
-    assert_eq!(code(&cats(&second, &["-f", &file.display().to_string()])?), Some(0));
-    assert_eq!(cats(&second, &["--format", "set", "-c", "show config"])?.stdout, lines);
-    Ok(())
-}
-
-#[test]
-fn a_discarded_change_is_gone_and_a_deleted_node_too() -> Result<()> {
+fn discard_forgets_and_an_uncommitted_edit_is_not_running() -> Result<()> {
     let server = Server::start("cli-discard")?;
-    cats(&server, &["-c", "configure; set gear knob 7 mode fast; commit"])?;
-    let script =
-        "configure; set gear knob 8; discard; delete gear mode; compare; commit; exit; show config gear";
-    let outcome = cats(&server, &["-c", script])?;
-    assert_eq!(outcome.stdout, "- gear mode fast\ngear\n  knob  7\n", "{}", outcome.stderr);
+    let shown = succeed(&server, "table", &format!("configure; {SERVICE}; discard; show services"))?;
+    assert!(!shown.contains("S1"), "{shown}");
     Ok(())
 }
 
 #[test]
-fn exit_codes_tell_usage_from_rejection_from_no_connection() -> Result<()> {
-    let server = Server::start("cli-codes")?;
-    let usage = cats(&server, &["-c", "configure; set gear knbo 7"])?;
-    assert_eq!(code(&usage), Some(1));
-    assert!(
-        usage.stderr.contains("     ^^^^") && usage.stderr.contains("did you mean `knob`?"),
-        "{}",
-        usage.stderr
-    );
-    let script = "configure; set services service 1 instance 11 egress EF-1; commit";
-    let rejected = cats(&server, &["--format", "json", "-c", script])?;
-    assert_eq!(code(&rejected), Some(2));
-    let error: serde_json::Value = serde_json::from_str(&rejected.stderr).expect("one JSON object");
-    assert_eq!(error["tag"], "operation-failed");
-    let place = "/ietf-routing:routing/ietf-cats:cats/cats-services:services/service[cs-id='1']/instance[csci-id='11']";
-    assert!(error["path"].as_str().is_some_and(|path| path.starts_with(place)), "{error}");
-    let absent = outcome(&program("cats")?, &["--socket", "/nonexistent", "-c", "show config"])?;
-    assert_eq!(code(&absent), Some(3));
+fn json_comes_out_as_one_document_and_errors_as_one_object() -> Result<()> {
+    let server = Server::start("cli-json")?;
+    succeed(&server, "table", &format!("configure; {SERVICE}; commit"))?;
+    let shown = succeed(&server, "json", "show config services")?;
+    let document: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|e| panic!("{e}: {shown}"));
+    assert!(document.to_string().contains("\"S1\""), "{shown}");
+    let outcome = cats(&server, "json", "configure; set services service 1 instance 7 locator nowhere")?;
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");
+    let error: serde_json::Value =
+        serde_json::from_str(&outcome.stderr).unwrap_or_else(|e| panic!("{e}: {outcome:?}"));
+    for member in ["tag", "path", "message", "expected", "remedy"] {
+        assert!(error.get(member).is_some(), "{member}: {error}");
+    }
     Ok(())
 }
 
 #[test]
-fn a_locked_candidate_is_a_conflict() -> Result<()> {
-    let server = Server::start("cli-lock")?;
-    let mut holder = server.node.netconf()?;
-    holder.succeed("<lock><target><candidate/></target></lock>")?;
-    let outcome = cats(&server, &["-c", "configure; set gear knob 7"])?;
-    assert_eq!(code(&outcome), Some(6), "{}", outcome.stderr);
-    holder.close()
-}
-
-#[test]
-fn state_is_shown_with_the_configuration() -> Result<()> {
-    let server = Server::start("cli-state")?;
-    let outcome = cats(&server, &["-c", "show state netconf-state sessions"])?;
-    assert_eq!(code(&outcome), Some(0), "{}", outcome.stderr);
-    assert!(outcome.stdout.contains("session-id") && outcome.stdout.contains("root"), "{}", outcome.stdout);
+fn exit_codes_tell_usage_rejection_and_no_server_apart() -> Result<()> {
+    let server = Server::start("cli-exit")?;
+    assert_eq!(cats(&server, "table", "frobnicate")?.status.code(), Some(1));
+    // A service's instance without its mandatory egress is rejected by the server.
+    let incomplete = "configure; set services service 1 instance 7 locator 198.51.100.11; commit";
+    let rejected = cats(&server, "table", incomplete)?;
+    assert_eq!(rejected.status.code(), Some(2), "{rejected:?}");
+    assert!(rejected.stderr.contains("egress"), "{rejected:?}");
+    let nowhere =
+        outcome(&program("cats")?, &["--socket", "/nonexistent/netconf.sock", "-c", "show config"])?;
+    assert_eq!(nowhere.status.code(), Some(3), "{nowhere:?}");
+    // A refused script stops at its first error.
+    assert!(!succeed(&server, "table", "show config services")?.contains("198.51.100.11"));
     Ok(())
-}
-
-#[test]
-fn at_a_terminal_words_are_completed_and_errors_do_not_end_the_session() -> Result<()> {
-    let server = Server::start("cli-terminal")?;
-    let name = format!("cats-cli-{}", std::process::id());
-    let command = format!("{} --socket {}", program("cats")?, server.node.netconf_socket().display());
-    let tmux = |args: &[&str]| run("tmux", &[&["-L", name.as_str()], args].concat());
-    tmux(&["new-session", "-d", "-x", "120", "-y", "40", &command])?;
-    let screen = || tmux(&["capture-pane", "-p"]).unwrap_or_default();
-    let shows =
-        |text: &str| wait_for(&format!("`{text}` on the screen"), || screen().contains(text).then_some(()));
-    let result = (|| {
-        shows("cats>")?;
-        tmux(&["send-keys", "conf", "Tab", "Enter"])?;
-        shows("cats#")?;
-        tmux(&["send-keys", "set gear knbo 7", "Enter"])?;
-        shows("did you mean `knob`?")?;
-        tmux(&["send-keys", "set gear kn", "Tab", "7", "Enter"])?;
-        tmux(&["send-keys", "compare", "Enter"])?;
-        shows("+ gear knob 7")?;
-        tmux(&["send-keys", "commit", "Enter", "exit", "Enter", "show config gear", "Enter"])?;
-        shows("  knob  7")?;
-        tmux(&["send-keys", "exit", "Enter"])?;
-        wait_for("the end of the session", || tmux(&["list-sessions"]).is_err().then_some(()))
-    })();
-    let last = screen();
-    let _ = tmux(&["kill-server"]);
-    result.map_err(|error| {
-        eprintln!("{last}");
-        error
-    })
 }
