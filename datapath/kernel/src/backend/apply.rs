@@ -1,0 +1,591 @@
+//! Everything but bindings: table, rules, static sets, routes, proxy neighbours, kernel parameters.
+
+use super::{FAMILIES, NftBackend, family_number, flows, paths, refused};
+use crate::nft::encode::{self, Element, QueueKind};
+use crate::nft::ruleset::{self, Features, Shape};
+use crate::nft::{Batch, CREATE, ENOENT};
+use crate::{seg6, sysctl};
+use cats_datapath_core::{
+    Applied, BackendError, ForwarderConfig, Objects, Plan, ProxyAddress, Pruned, RouteKey, Table,
+};
+use cats_engine_types::{Delivery, DeliveryState, Encapsulation, Family, Protocol, ServiceAddress};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+
+const TABLE_MAIN: u32 = 254;
+const TABLE_OWNERS: u32 = 52_100;
+const TABLE_DELIVERIES: u32 = 52_101;
+const PRIORITY_OWNERS: u32 = 5_220;
+const PRIORITY_DELIVERIES: u32 = 5_221;
+/// Elements in one message, whose list has a length of 16 bits.
+const ELEMENTS_AT_ONCE: usize = 400;
+
+impl NftBackend {
+    pub(super) fn apply(&mut self, config: &ForwarderConfig) -> Result<Applied, BackendError> {
+        check_owners(config)?;
+        let mut applied = Applied::default();
+        self.find_tables()?;
+        self.number_services(config)?;
+        self.apply_tables(config)?;
+        self.apply_sysctls(config, &mut applied)?;
+        let failed = self.apply_routes(config)?;
+        self.apply_rules(config)?;
+        let source = config.underlay_source.unwrap_or(Ipv6Addr::UNSPECIFIED);
+        if source.is_unspecified() && config.ingress.is_some() {
+            let slow = "no underlay source address: the kernel searches one for each packet";
+            applied.warnings.push(slow.to_owned());
+        }
+        seg6::set_source(source).map_err(|error| refused("source of encapsulated packets", &error))?;
+        applied.deliveries = deliveries(config, &failed);
+        self.config = Some(config.clone());
+        Ok(applied)
+    }
+
+    /// Whether a table of ours is there; one of another layout is removed.
+    pub(super) fn find_tables(&mut self) -> Result<(), BackendError> {
+        if self.tables {
+            return Ok(());
+        }
+        let mut found = 0;
+        for family in FAMILIES {
+            let number = family_number(family);
+            let asked = self.nft.ask(
+                encode::GETTABLE,
+                |e| {
+                    e.put(&[number, 0, 0, 0]);
+                    e.attr_text(1, ruleset::TABLE);
+                },
+                |message| {
+                    let body = message.body.get(4..)?;
+                    Some(crate::netlink::attribute(body, 6).map(crate::netlink::text).map(str::to_owned))
+                },
+            );
+            match asked {
+                Ok(Some(Some(layout))) if layout == ruleset::LAYOUT => found += 1,
+                Ok(_) => self.delete_table(family)?,
+                Err(error) if error.raw_os_error() == Some(ENOENT) => {}
+                Err(error) => return Err(refused("nftables", &error)),
+            }
+        }
+        if found == FAMILIES.len() {
+            self.tables = true;
+            self.read_numbers()?;
+        } else {
+            self.delete_tables()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete_tables(&mut self) -> Result<(), BackendError> {
+        self.tables = false;
+        FAMILIES.into_iter().try_for_each(|family| self.delete_table(family))
+    }
+
+    fn delete_table(&mut self, family: Family) -> Result<(), BackendError> {
+        let mut batch = Batch::begin(&mut self.nft);
+        batch.add(encode::DELTABLE, 0, family_number(family), |e| e.attr_text(1, ruleset::TABLE));
+        let failures = batch.commit().map_err(|error| refused("table cats", &error))?;
+        match failures.first() {
+            Some(failure) if failure.errno != ENOENT => Err(refused("table cats", &failure.error())),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn number_services(&mut self, config: &ForwarderConfig) -> Result<(), BackendError> {
+        let services = config.ingress.iter().flat_map(|ingress| ingress.services.keys());
+        let wanted: BTreeSet<ServiceAddress> = services.copied().collect();
+        if wanted.len() > ruleset::SERVICE_LIMIT as usize {
+            let text = format!("{} service addresses; at most {}", wanted.len(), ruleset::SERVICE_LIMIT);
+            return Err(BackendError::Unrealisable(text));
+        }
+        let mut taken: BTreeSet<u32> = self.services.values().copied().collect();
+        let mut free = (1..).filter(|number| taken.insert(*number));
+        for address in wanted {
+            if !self.services.contains_key(&address)
+                && let Some(number) = free.next()
+            {
+                self.services.insert(address, number);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_tables(&mut self, config: &ForwarderConfig) -> Result<(), BackendError> {
+        if !self.tables
+            && let Some(ingress) = &config.ingress
+        {
+            self.limit = ingress.flow_limit;
+            self.counted = ingress.flow_counters;
+        }
+        let kinds = match self.queue {
+            Some(kind) => vec![kind],
+            None => vec![QueueKind::Native, QueueKind::Compat],
+        };
+        let mut refusal = None;
+        for kind in kinds {
+            match self.try_tables(config, kind)? {
+                None => {
+                    self.queue = Some(kind);
+                    self.tables = true;
+                    return Ok(());
+                }
+                Some(error) => refusal = Some(error),
+            }
+        }
+        let error = refusal.unwrap_or_else(|| io::Error::from(io::ErrorKind::Unsupported));
+        Err(refused("rules of table cats", &error))
+    }
+
+    /// One transaction for both families: the whole table, or new rules and static sets in the old one.
+    fn try_tables(
+        &mut self,
+        config: &ForwarderConfig,
+        queue: QueueKind,
+    ) -> Result<Option<io::Error>, BackendError> {
+        let gone = self.services_gone(config);
+        let statics = FAMILIES.map(|family| static_elements(config, family, &self.services));
+        let mut batch = Batch::begin(&mut self.nft);
+        for (family, statics) in FAMILIES.into_iter().zip(&statics) {
+            let shape = Shape::of(family);
+            if self.tables {
+                for (chain, _) in ruleset::CHAINS {
+                    batch.add(encode::DELRULE, 0, shape.family, |e| {
+                        e.attr_text(1, ruleset::TABLE);
+                        e.attr_text(2, chain);
+                    });
+                }
+                for set in ruleset::STATIC_SETS {
+                    batch.add(encode::DELSETELEM, 0, shape.family, |e| {
+                        e.attr_text(1, ruleset::TABLE);
+                        e.attr_text(2, set);
+                    });
+                }
+            } else {
+                create_table(&mut batch, shape, self.limit, self.counted);
+            }
+            add_counters(&mut batch, config, family);
+            for (set, elements) in statics {
+                add_static(&mut batch, shape.family, set, elements);
+            }
+            let features = features(config, queue);
+            ruleset::rules(shape, features, &mut |chain, expressions| {
+                batch.add(encode::NEWRULE, CREATE | crate::netlink::NLM_F_APPEND, shape.family, |e| {
+                    e.attr_text(1, ruleset::TABLE);
+                    e.attr_text(2, chain);
+                    e.nest(4, |list| list.put(expressions.bytes()));
+                });
+            });
+            for address in gone.iter().filter(|service| Family::of(service.address) == family) {
+                batch.add(encode::DELOBJ, 0, shape.family, |e| {
+                    e.attr_text(1, ruleset::TABLE);
+                    e.attr_text(2, &super::read::counter_name(address));
+                    e.attr_be32(3, 1);
+                });
+            }
+        }
+        let failures = batch.commit().map_err(|error| refused("table cats", &error))?;
+        if failures.is_empty() {
+            for address in gone {
+                self.services.remove(&address);
+            }
+        }
+        Ok(failures.first().map(|failure| failure.error()))
+    }
+
+    fn services_gone(&self, config: &ForwarderConfig) -> Vec<ServiceAddress> {
+        let configured = |address: &ServiceAddress| {
+            config.ingress.as_ref().is_some_and(|ingress| ingress.services.contains_key(address))
+        };
+        self.services.keys().filter(|address| !configured(address)).copied().collect()
+    }
+
+    fn apply_sysctls(&mut self, config: &ForwarderConfig, applied: &mut Applied) -> Result<(), BackendError> {
+        let set = |name: &str, value: &str| {
+            sysctl::set(name, value).map_err(|error| refused("kernel parameter", &error))
+        };
+        set("ipv4/ip_forward", "1")?;
+        set("ipv6/conf/all/forwarding", "1")?;
+        set("ipv6/conf/all/seg6_enabled", "1")?;
+        set("ipv6/conf/default/seg6_enabled", "1")?;
+        let interfaces = self.interfaces()?;
+        for (_, name) in &interfaces {
+            set(&format!("ipv6/conf/{name}/seg6_enabled"), "1")?;
+        }
+        if sysctl::get("ipv4/conf/all/rp_filter").as_deref() == Some("1") {
+            let strict = "net.ipv4.conf.all.rp_filter is 1 (strict): decapsulated packets whose way back \
+                          differs are dropped; use 0 or 2";
+            applied.warnings.push(strict.to_owned());
+        }
+        let Some(ingress) = &config.ingress else { return Ok(()) };
+        for access in &ingress.access {
+            if !interfaces.iter().any(|(_, name)| *name == access.name) {
+                applied.warnings.push(format!("access interface {} does not exist", access.name));
+            } else if !ingress.on_link.is_empty() {
+                set(&format!("ipv6/conf/{}/proxy_ndp", access.name), "1")?;
+                // Answers are not held back: each address has one node that answers for it.
+                set(&format!("ipv4/neigh/{}/proxy_delay", access.name), "0")?;
+                set(&format!("ipv6/neigh/{}/proxy_delay", access.name), "0")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings static routes and proxies to the plan; the deliveries whose route was refused, with the words.
+    fn apply_routes(&mut self, config: &ForwarderConfig) -> Result<BTreeMap<IpAddr, String>, BackendError> {
+        let actual = self.static_objects()?;
+        let plan = Plan::between(&actual, &Objects::desired(config));
+        let mut failed = BTreeMap::new();
+        for key in plan.remove_routes {
+            let removed = self.routes.remove(table_number(key.table), key.destination, false);
+            removed.map_err(|error| refused(format!("route {}", key.destination), &error))?;
+        }
+        for (key, action) in plan.set_routes {
+            match self.routes.set(table_number(key.table), key.destination, &action) {
+                Ok(()) => {}
+                Err(error) if key.table == Table::Deliveries => {
+                    failed.insert(key.destination.addr(), error.to_string());
+                }
+                Err(error) => return Err(refused(format!("route {}", key.destination), &error)),
+            }
+        }
+        for (proxy, add) in plan
+            .remove_proxies
+            .iter()
+            .map(|proxy| (proxy, false))
+            .chain(plan.add_proxies.iter().map(|proxy| (proxy, true)))
+        {
+            self.set_proxy(proxy, add)?;
+        }
+        Ok(failed)
+    }
+
+    fn set_proxy(&mut self, proxy: &ProxyAddress, add: bool) -> Result<(), BackendError> {
+        let context = |error: io::Error| {
+            refused(format!("proxy address {} on {}", proxy.address, proxy.interface), &error)
+        };
+        let Some(index) = self.routes.interface(&proxy.interface).map_err(context)? else { return Ok(()) };
+        let done = if add {
+            self.routes.add_proxy(index, proxy.address)
+        } else {
+            self.routes.remove_proxy(index, proxy.address)
+        };
+        done.map_err(context)
+    }
+
+    /// Static routes and proxies of ours as the kernel has them.
+    fn static_objects(&mut self) -> Result<Objects, BackendError> {
+        let mut objects = Objects::default();
+        for route in self.routes.list().map_err(|error| refused("routes", &error))? {
+            let table = match route.table {
+                TABLE_MAIN => Table::Main,
+                TABLE_OWNERS => Table::Owners,
+                TABLE_DELIVERIES => Table::Deliveries,
+                _ => continue,
+            };
+            if let Some(action) = route.action {
+                objects.routes.insert(RouteKey { table, destination: route.destination }, action);
+            }
+        }
+        let interfaces = self.interfaces()?;
+        for (index, address) in self.routes.proxies().map_err(|error| refused("neighbours", &error))? {
+            if let Some((_, name)) = interfaces.iter().find(|(found, _)| *found == index) {
+                objects.proxies.insert(ProxyAddress { interface: name.clone(), address });
+            }
+        }
+        Ok(objects)
+    }
+
+    fn apply_rules(&mut self, config: &ForwarderConfig) -> Result<(), BackendError> {
+        let egress = config.egress.as_ref();
+        let owners = egress.is_some_and(|egress| !egress.owners.is_empty());
+        let routed = egress
+            .is_some_and(|e| e.deliveries.iter().any(|d| d.next_hop.is_some() || d.interface.is_some()));
+        for family in FAMILIES.map(family_number) {
+            for (wanted, priority, mark, table) in [
+                (owners, PRIORITY_OWNERS, ruleset::MARK_RETURN, TABLE_OWNERS),
+                (routed, PRIORITY_DELIVERIES, ruleset::MARK_DELIVER, TABLE_DELIVERIES),
+            ] {
+                let done = if wanted {
+                    self.routes.add_rule(family, priority, mark, table)
+                } else {
+                    self.routes.remove_rule(family, priority, mark, table)
+                };
+                done.map_err(|error| refused(format!("rule of priority {priority}"), &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a path table is asked for its mark.
+    pub(super) fn ensure_path_rule(&mut self, family: Family, slot: u8) -> io::Result<()> {
+        let (priority, mark, table) = (paths::priority(slot), paths::mark(slot), paths::table(slot));
+        self.routes.add_rule(family_number(family), priority, mark, table)
+    }
+
+    pub(super) fn prune_routes(&mut self) -> Result<Pruned, BackendError> {
+        let mut pruned = Pruned::default();
+        let desired = self.config.as_ref().map(Objects::desired).unwrap_or_default();
+        let mut slots = BTreeSet::new();
+        for route in self.routes.list().map_err(|error| refused("routes", &error))? {
+            let fallback = route.action.is_none();
+            let slot = (0..paths::TABLES).find(|slot| paths::table(*slot) == route.table);
+            let used = match (slot, route.table) {
+                (Some(slot), _) => {
+                    let used = self.paths.uses(route.destination.addr(), slot);
+                    if used {
+                        slots.insert((route.destination.addr().is_ipv4(), slot));
+                    }
+                    used
+                }
+                (None, TABLE_MAIN) => keeps(&desired, Table::Main, &route.destination),
+                (None, TABLE_OWNERS) => keeps(&desired, Table::Owners, &route.destination),
+                (None, TABLE_DELIVERIES) => keeps(&desired, Table::Deliveries, &route.destination),
+                (None, _) => false,
+            };
+            if !used {
+                let removed = self.routes.remove(route.table, route.destination, fallback);
+                removed.map_err(|error| refused(format!("route {}", route.destination), &error))?;
+                pruned.routes += 1;
+            }
+        }
+        self.prune_rules(&slots, &mut pruned)?;
+        Ok(pruned)
+    }
+
+    fn prune_rules(&mut self, slots: &BTreeSet<(bool, u8)>, pruned: &mut Pruned) -> Result<(), BackendError> {
+        let none = self.config.is_none();
+        for (family, priority, mark, table) in
+            self.routes.rules().map_err(|error| refused("rules", &error))?
+        {
+            let slot = (0..paths::TABLES).find(|slot| paths::table(*slot) == table);
+            let used = match slot {
+                Some(slot) => slots.contains(&(family == family_number(Family::V4), slot)),
+                None => !none && (table == TABLE_OWNERS || table == TABLE_DELIVERIES),
+            };
+            if !used {
+                let removed = self.routes.remove_rule(family, priority, mark, table);
+                removed.map_err(|error| refused(format!("rule of priority {priority}"), &error))?;
+                pruned.rules += 1;
+            }
+        }
+        if none {
+            for (index, address) in self.routes.proxies().map_err(|error| refused("neighbours", &error))? {
+                let removed = self.routes.remove_proxy(index, address);
+                removed.map_err(|error| refused(format!("proxy address {address}"), &error))?;
+                pruned.neighbours += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn keeps(desired: &Objects, table: Table, destination: &ipnet::IpNet) -> bool {
+    desired.routes.contains_key(&RouteKey { table, destination: *destination })
+}
+
+fn table_number(table: Table) -> u32 {
+    match table {
+        Table::Main => TABLE_MAIN,
+        Table::Owners => TABLE_OWNERS,
+        Table::Deliveries => TABLE_DELIVERIES,
+    }
+}
+
+fn features(config: &ForwarderConfig, queue: QueueKind) -> Features {
+    let egress = config.egress.as_ref();
+    Features {
+        queue,
+        access: config.ingress.as_ref().is_some_and(|ingress| !ingress.access.is_empty()),
+        sids: !sids(config).is_empty(),
+        deliveries: egress.is_some_and(|egress| !egress.deliveries.is_empty()),
+        owners: egress.is_some_and(|egress| !egress.owners.is_empty()),
+    }
+}
+
+/// SIDs of ours with the mark of what they carry. A SID of both roles carries either: then what is neither
+/// delivered nor bound is dropped as undelivered.
+fn sids(config: &ForwarderConfig) -> BTreeMap<Ipv6Addr, u32> {
+    let mut marks = BTreeMap::new();
+    for sids in config.ingress.iter().map(|ingress| &ingress.return_sids) {
+        for sid in [sids.v4, sids.v6].into_iter().flatten() {
+            marks.insert(sid, ruleset::MARK_REVERSE);
+        }
+    }
+    for sids in config.egress.iter().map(|egress| &egress.sids) {
+        for sid in [sids.v4, sids.v6].into_iter().flatten() {
+            marks.insert(sid, ruleset::MARK_DELIVER);
+        }
+    }
+    marks
+}
+
+fn create_table(batch: &mut Batch<'_>, shape: Shape, limit: u32, counted: bool) {
+    batch.add(encode::NEWTABLE, CREATE, shape.family, |e| {
+        e.attr_text(1, ruleset::TABLE);
+        e.attr_be32(2, 0);
+        e.attr_text(6, ruleset::LAYOUT);
+    });
+    for (id, spec) in (1..).zip(ruleset::sets(shape, limit, counted)) {
+        batch.add(encode::NEWSET, CREATE, shape.family, |e| encode::set(e, ruleset::TABLE, &spec, id));
+    }
+    let keys: Vec<[u8; 4]> = ruleset::TTL_STEPS.map(|ttl| [ttl, 0, 0, 0]).collect();
+    let steps: Vec<[u8; 1]> = ruleset::TTL_STEPS.map(|ttl| [ttl - 1]).collect();
+    batch.add(encode::NEWSETELEM, CREATE, shape.family, |e| {
+        let elements = keys.iter().zip(&steps).map(|(key, data)| Element { key, data, ..Element::default() });
+        encode::elements(e, ruleset::TABLE, "hops", elements);
+    });
+    for (name, hook) in ruleset::CHAINS {
+        batch.add(encode::NEWCHAIN, CREATE, shape.family, |e| {
+            e.attr_text(1, ruleset::TABLE);
+            e.attr_text(3, name);
+            if let Some((hook, priority)) = hook {
+                e.nest(4, |nest| {
+                    nest.attr_be32(1, hook);
+                    nest.attr_be32(2, priority.cast_unsigned());
+                });
+                e.attr_text(7, "filter");
+            }
+        });
+    }
+}
+
+fn add_counters(batch: &mut Batch<'_>, config: &ForwarderConfig, family: Family) {
+    let services = config.ingress.iter().flat_map(|ingress| ingress.services.keys());
+    let services = services.filter(|service| Family::of(service.address) == family);
+    let names = services.map(super::read::counter_name);
+    for name in ruleset::COUNTERS.into_iter().map(str::to_owned).chain(names) {
+        batch.add(encode::NEWOBJ, CREATE, family_number(family), |e| {
+            e.attr_text(1, ruleset::TABLE);
+            e.attr_text(2, &name);
+            e.attr_be32(3, 1);
+            e.nest(4, |_| {});
+        });
+    }
+}
+
+/// Key, value, and name of the counter it refers to.
+type StaticElement = (Vec<u8>, Vec<u8>, Option<String>);
+
+fn add_static(batch: &mut Batch<'_>, family: u8, set: &str, elements: &BTreeSet<StaticElement>) {
+    let elements: Vec<&StaticElement> = elements.iter().collect();
+    for page in elements.chunks(ELEMENTS_AT_ONCE) {
+        batch.add(encode::NEWSETELEM, CREATE, family, |e| {
+            let page = page.iter().map(|(key, data, object)| Element {
+                key,
+                data,
+                object: object.as_deref(),
+                ..Element::default()
+            });
+            encode::elements(e, ruleset::TABLE, set, page);
+        });
+    }
+}
+
+fn static_elements(
+    config: &ForwarderConfig,
+    family: Family,
+    numbers: &BTreeMap<ServiceAddress, u32>,
+) -> BTreeMap<&'static str, BTreeSet<StaticElement>> {
+    let mut sets = BTreeMap::<&'static str, BTreeSet<StaticElement>>::new();
+    let mut add = |set: &'static str, key: Vec<u8>, data: Vec<u8>, object: Option<String>| {
+        sets.entry(set).or_default().insert((key, data, object));
+    };
+    if let Some(ingress) = &config.ingress {
+        for service in ingress.services.keys().filter(|s| Family::of(s.address) == family) {
+            let key = flows::service_key(service.address, service.port, service.protocol);
+            add("services", key, Vec::new(), None);
+            add("addresses", octets(service.address), Vec::new(), None);
+            let number = numbers.get(service).copied().unwrap_or(0);
+            let name = super::read::counter_name(service);
+            add("counts", number.to_ne_bytes().to_vec(), Vec::new(), Some(name));
+        }
+        for address in ingress.on_link.iter().filter(|address| Family::of(**address) == family) {
+            add("addresses", octets(*address), Vec::new(), None);
+        }
+        for access in &ingress.access {
+            let mut name = access.name.as_bytes().to_vec();
+            name.resize(16, 0);
+            add("access", name, Vec::new(), None);
+        }
+    }
+    if family == Family::V6 {
+        for (sid, mark) in sids(config) {
+            add("sids", sid.octets().to_vec(), mark.to_ne_bytes().to_vec(), None);
+        }
+    }
+    add_deliveries(config, family, &mut add);
+    sets
+}
+
+fn add_deliveries(
+    config: &ForwarderConfig,
+    family: Family,
+    add: &mut impl FnMut(&'static str, Vec<u8>, Vec<u8>, Option<String>),
+) {
+    let services = config.ingress.iter().flat_map(|ingress| ingress.services.keys());
+    let ports: BTreeSet<(Protocol, u16)> = services.map(|s| (s.protocol, s.port)).collect();
+    let protocols = [Protocol::TCP, Protocol::UDP];
+    let deliveries = config.egress.iter().flat_map(|egress| &egress.deliveries);
+    for delivery in deliveries.filter(|d| Family::of(d.locator.address) == family) {
+        let address = delivery.locator.address;
+        add("instances", octets(address), Vec::new(), None);
+        match (delivery.locator.port, delivery.protocol) {
+            (Some(port), protocol) => {
+                let of_either = protocols.into_iter().filter(|p| protocol.is_none_or(|only| only == *p));
+                for protocol in of_either {
+                    add("deliver_port", flows::service_key(address, port, protocol), Vec::new(), None);
+                    if !ports.is_empty() {
+                        add("answers", flows::service_key(address, port, protocol), Vec::new(), None);
+                    }
+                }
+            }
+            (None, protocol) => {
+                match protocol {
+                    Some(protocol) => {
+                        let mut key = octets(address);
+                        key.extend_from_slice(&[protocol.0, 0, 0, 0]);
+                        add("deliver_protocol", key, Vec::new(), None);
+                    }
+                    None => add("deliver_any", octets(address), Vec::new(), None),
+                }
+                for (served, port) in &ports {
+                    if protocol.is_none_or(|only| only == *served) {
+                        add("answers", flows::service_key(address, *port, *served), Vec::new(), None);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16);
+    flows::put_address(&mut out, address);
+    out
+}
+
+fn deliveries(config: &ForwarderConfig, failed: &BTreeMap<IpAddr, String>) -> Vec<Delivery> {
+    let configured = config.egress.iter().flat_map(|egress| &egress.deliveries);
+    let mut deliveries: Vec<Delivery> = configured
+        .map(|delivery| {
+            let refusal = failed.get(&delivery.locator.address);
+            let state = refusal.map_or(DeliveryState::Ready, |why| DeliveryState::Failed(why.clone()));
+            Delivery { csci_id: delivery.csci_id, locator: delivery.locator, state }
+        })
+        .collect();
+    deliveries.sort_by_key(|delivery| (delivery.csci_id, delivery.locator));
+    deliveries
+}
+
+/// A SID inside an owner's prefix would send the encapsulated packet into the same route again.
+fn check_owners(config: &ForwarderConfig) -> Result<(), BackendError> {
+    for (prefix, encapsulation) in config.egress.iter().flat_map(|egress| &egress.owners) {
+        let Encapsulation::Srv6 { segments, .. } = encapsulation else { continue };
+        if let Some(sid) = segments.as_slice().iter().find(|sid| prefix.contains(&IpAddr::V6(**sid))) {
+            let text = format!("client prefix {prefix} contains segment {sid} of its own path; narrow it");
+            return Err(BackendError::Unrealisable(text));
+        }
+    }
+    Ok(())
+}

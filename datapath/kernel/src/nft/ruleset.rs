@@ -1,0 +1,373 @@
+//! The table of ours: sets, chains and rules, the same for IPv4 and IPv6.
+//!
+//! ```text
+//! pre (prerouting, raw + 10)        post (postrouting, srcnat + 10)
+//!   outer for a SID of ours: mark     forward packets: done
+//!   fwd: rewrite, mark, count         SYN: clamp the MSS
+//!   sent: clamp, hop limit, done      rev: restore the source, done
+//!   from an instance: mark            decapsulated for delivery: provisioned or dropped
+//!   to a service address: miss        return traffic without a binding: dropped
+//! ```
+//! The fast path is one look-up in `fwd` or `rev`, and one by the hop limit. Only a miss looks at services.
+
+use super::encode::{
+    ACCEPT, Checksum, Compare, DROP, GOTO, META_IIFNAME, META_L4PROTO, META_MARK, META_OIFNAME, NETWORK,
+    QueueKind, REG, Rule, SetSpec, TRANSPORT,
+};
+use crate::netlink::Encoder;
+use cats_engine_types::Family;
+
+/// The name of our table in each family.
+pub(crate) const TABLE: &str = "cats";
+/// Changes with whatever a running table cannot be brought to by replacing rules and static sets.
+pub(crate) const LAYOUT: &str = "cats layout 1";
+
+/// The queue of packets without a binding, and of those whose hop limit ends here.
+pub const QUEUE: u16 = 0x0ca7;
+
+const BASE: u32 = 0x0ca7_0000;
+/// On packets that the punt path releases.
+pub(crate) const MARK_RELEASE: u32 = BASE | 0x0001;
+/// On rewritten packets; the low octet is the path table.
+pub(crate) const MARK_FORWARD: u32 = BASE | 0x0100;
+/// On rewritten packets that are forwarded plainly.
+pub(crate) const MARK_PLAIN: u32 = BASE | 0x01ff;
+/// On packets that instances send.
+pub(crate) const MARK_RETURN: u32 = BASE | 0x0200;
+/// On outer packets, and then on what is in them: for an instance here.
+pub(crate) const MARK_DELIVER: u32 = BASE | 0x0301;
+/// The same: return traffic.
+pub(crate) const MARK_REVERSE: u32 = BASE | 0x0302;
+const GROUP: u32 = 0xffff_ff00;
+
+pub(crate) const TTL_STEPS: std::ops::RangeInclusive<u8> = 2..=255;
+
+/// Counters of the table that are not of a service.
+pub(crate) const COUNTERS: [&str; 9] = [
+    "punted",
+    "reverse",
+    "delivered",
+    "drop_reverse",
+    "drop_released",
+    "drop_unserved",
+    "drop_fragment",
+    "drop_undelivered",
+    "expired",
+];
+
+/// Where things are in the headers of a family.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) family: u8,
+    /// Octets of an address.
+    pub(crate) address: u32,
+    source: u32,
+    destination: u32,
+    hop_limit: u32,
+}
+
+impl Shape {
+    pub(crate) fn of(family: Family) -> Self {
+        match family {
+            Family::V4 => Shape { family: 2, address: 4, source: 12, destination: 16, hop_limit: 8 },
+            Family::V6 => Shape { family: 10, address: 16, source: 8, destination: 24, hop_limit: 7 },
+        }
+    }
+
+    fn is_v4(self) -> bool {
+        self.address == 4
+    }
+
+    /// Registers of an address.
+    fn words(self) -> u32 {
+        self.address / 4
+    }
+
+    /// How a write of an address keeps the checksums.
+    fn address_sum(self) -> Checksum {
+        if self.is_v4() { Checksum::HeaderAndTransport(10) } else { Checksum::Transport }
+    }
+
+    fn hop_limit_sum(self) -> Checksum {
+        if self.is_v4() { Checksum::Header(10) } else { Checksum::None }
+    }
+
+    /// Octets of a flow's key: both addresses, both ports, protocol.
+    pub(crate) fn flow_key(self) -> u32 {
+        2 * self.address + 8
+    }
+
+    /// Octets of a forward value: address, port, mark, service.
+    pub(crate) fn forward_value(self) -> u32 {
+        self.address + 12
+    }
+
+    /// Octets of a reverse value: address, port.
+    pub(crate) fn reverse_value(self) -> u32 {
+        self.address + 4
+    }
+}
+
+/// What the rules depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Features {
+    pub(crate) queue: QueueKind,
+    /// Only packets from access interfaces open flows.
+    pub(crate) access: bool,
+    /// The node decapsulates.
+    pub(crate) sids: bool,
+    /// Instances are delivered to here.
+    pub(crate) deliveries: bool,
+    /// Return traffic is sent to owners.
+    pub(crate) owners: bool,
+}
+
+/// The sets of the table. `limit` bounds the bindings, `counted` counts each flow.
+pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'static>> {
+    let plain = SetSpec {
+        name: "",
+        key: shape.address,
+        data: None,
+        size: None,
+        timeout: false,
+        counters: false,
+        expressions: &[],
+    };
+    let expressions: &[&str] = if counted { &["last", "counter"] } else { &["last"] };
+    let flows = SetSpec { key: shape.flow_key(), size: Some(limit), timeout: true, expressions, ..plain };
+    let service = shape.address + 8;
+    vec![
+        SetSpec { name: "fwd", data: Some(shape.forward_value()), ..flows },
+        SetSpec { name: "staged", data: Some(shape.forward_value()), ..flows },
+        SetSpec { name: "rev", data: Some(shape.reverse_value()), ..flows },
+        SetSpec { name: "services", key: service, ..plain },
+        SetSpec { name: "addresses", ..plain },
+        SetSpec { name: "access", key: 16, ..plain },
+        SetSpec { name: "sids", key: 16, data: Some(4), ..plain },
+        SetSpec { name: "instances", ..plain },
+        SetSpec { name: "deliver_port", key: service, ..plain },
+        SetSpec { name: "deliver_protocol", key: shape.address + 4, ..plain },
+        SetSpec { name: "deliver_any", ..plain },
+        SetSpec { name: "answers", key: service, ..plain },
+        SetSpec { name: "mss", key: shape.address + 4, data: Some(2), ..plain },
+        SetSpec { name: "mss_back", data: Some(2), ..plain },
+        SetSpec { name: "hops", key: 4, data: Some(1), size: Some(256), ..plain },
+        SetSpec { name: "counts", key: 4, size: Some(SERVICE_LIMIT), counters: true, ..plain },
+    ]
+}
+
+/// Service addresses of a family at most.
+pub(crate) const SERVICE_LIMIT: u32 = 16384;
+
+/// The static sets that a configuration fills; they are emptied before.
+pub(crate) const STATIC_SETS: [&str; 10] = [
+    "services",
+    "addresses",
+    "access",
+    "sids",
+    "instances",
+    "deliver_port",
+    "deliver_protocol",
+    "deliver_any",
+    "answers",
+    "counts",
+];
+
+/// A chain: name, and hook number with priority if packets enter there.
+pub(crate) const CHAINS: [(&str, Option<(u32, i32)>); 5] =
+    [("pre", Some((0, -290))), ("post", Some((4, 110))), ("miss", None), ("sent", None), ("deliver", None)];
+
+/// Calls `emit` for each rule with its chain, in order of evaluation.
+pub(crate) fn rules(shape: Shape, features: Features, emit: &mut dyn FnMut(&'static str, &Encoder)) {
+    let mut writer = Writer { shape, features, emit, scratch: Encoder::default() };
+    writer.pre();
+    writer.sent("sent");
+    writer.miss();
+    writer.post();
+    writer.deliver();
+}
+
+struct Writer<'a> {
+    shape: Shape,
+    features: Features,
+    emit: &'a mut dyn FnMut(&'static str, &Encoder),
+    scratch: Encoder,
+}
+
+impl Writer<'_> {
+    fn rule(&mut self, chain: &'static str, fill: impl FnOnce(&mut Rule<'_>)) {
+        self.scratch.clear();
+        fill(&mut Rule(&mut self.scratch));
+        (self.emit)(chain, &self.scratch);
+    }
+
+    fn pre(&mut self) {
+        let shape = self.shape;
+        if self.features.sids && !shape.is_v4() {
+            self.rule("pre", |rule| {
+                rule.payload(REG, NETWORK, shape.destination, 16).map("sids", REG, REG).set_mark(REG);
+                rule.verdict(ACCEPT, None);
+            });
+        }
+        self.rule("pre", |rule| {
+            // A packet whose hop limit ends here goes by `miss`, so that its sender is told.
+            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::Greater, &[1]);
+            flow(rule, shape).map("fwd", REG, REG);
+            rewrite_destination(rule, shape);
+        });
+        self.sent("pre");
+        if self.features.owners {
+            self.rule("pre", |rule| {
+                rule.payload(REG, NETWORK, shape.source, shape.address).member("instances", REG);
+                rule.immediate(REG, &MARK_RETURN.to_ne_bytes()).set_mark(REG);
+            });
+        }
+        self.rule("pre", |rule| {
+            rule.payload(REG, NETWORK, shape.destination, shape.address).member("addresses", REG);
+            rule.verdict(GOTO, Some("miss"));
+        });
+    }
+
+    /// What follows a rewrite; other packets pass.
+    fn sent(&mut self, chain: &'static str) {
+        let shape = self.shape;
+        self.rule(chain, |rule| {
+            syn(rule).payload(REG, NETWORK, shape.destination, shape.address);
+            rule.meta(REG + shape.words(), META_MARK).map("mss", REG, REG).write_mss(REG);
+        });
+        self.rule(chain, |rule| {
+            marked(rule, MARK_PLAIN).verdict(ACCEPT, None);
+        });
+        // An encapsulating route takes the packet out of ip_forward, so the hop limit is lowered here.
+        self.rule(chain, |rule| {
+            grouped(rule, MARK_FORWARD).payload(REG, NETWORK, shape.hop_limit, 1).map("hops", REG, REG);
+            rule.write(REG, NETWORK, shape.hop_limit, 1, shape.hop_limit_sum()).verdict(ACCEPT, None);
+        });
+    }
+
+    fn miss(&mut self) {
+        let (shape, features) = (self.shape, self.features);
+        if features.access {
+            self.rule("miss", |rule| {
+                rule.meta(REG, META_IIFNAME).not_member("access", REG);
+                rule.count("drop_unserved").verdict(DROP, None);
+            });
+        }
+        self.rule("miss", |rule| {
+            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::LessOrEqual, &[1]);
+            rule.count("expired").queue(features.queue, QUEUE);
+        });
+        self.rule("miss", |rule| {
+            flow(marked(rule, MARK_RELEASE), shape).map("staged", REG, REG);
+            rewrite_destination(rule, shape).verdict(GOTO, Some("sent"));
+        });
+        self.rule("miss", |rule| {
+            marked(rule, MARK_RELEASE).count("drop_released").verdict(DROP, None);
+        });
+        self.rule("miss", |rule| {
+            if shape.is_v4() {
+                rule.payload(REG, NETWORK, 6, 2).mask(REG, &[0x1f, 0xff]);
+            } else {
+                rule.fragment_offset6(REG).mask(REG, &[0xff, 0xf8]);
+            }
+            rule.compare(REG, Compare::NotEqual, &[0, 0]).count("drop_fragment").verdict(DROP, None);
+        });
+        self.rule("miss", |rule| {
+            service(rule, shape, shape.destination, 2).member("services", REG);
+            rule.count("punted").queue(features.queue, QUEUE);
+        });
+        self.rule("miss", |rule| {
+            rule.count("drop_unserved").verdict(DROP, None);
+        });
+    }
+
+    fn post(&mut self) {
+        let (shape, features) = (self.shape, self.features);
+        self.rule("post", |rule| {
+            grouped(rule, MARK_FORWARD).verdict(ACCEPT, None);
+        });
+        self.rule("post", |rule| {
+            syn(rule).payload(REG, NETWORK, shape.source, shape.address).map("mss_back", REG, REG);
+            rule.write_mss(REG);
+        });
+        self.rule("post", |rule| {
+            flow(rule, shape).map("rev", REG, REG);
+            rule.write(REG, NETWORK, shape.source, shape.address, shape.address_sum());
+            rule.write(REG + shape.words(), TRANSPORT, 0, 2, Checksum::Transport);
+            rule.count("reverse").verdict(ACCEPT, None);
+        });
+        if features.sids {
+            self.rule("post", |rule| {
+                marked(rule, MARK_DELIVER).verdict(GOTO, Some("deliver"));
+            });
+            self.rule("post", |rule| {
+                marked(rule, MARK_REVERSE).count("drop_reverse").verdict(DROP, None);
+            });
+        }
+        if features.deliveries {
+            self.rule("post", |rule| {
+                if features.access {
+                    rule.meta(REG, META_OIFNAME).member("access", REG);
+                }
+                service(rule, shape, shape.source, 0).member("answers", REG);
+                rule.count("drop_reverse").verdict(DROP, None);
+            });
+        }
+    }
+
+    fn deliver(&mut self) {
+        let shape = self.shape;
+        self.rule("deliver", |rule| {
+            service(rule, shape, shape.destination, 2).member("deliver_port", REG);
+            rule.count("delivered").verdict(ACCEPT, None);
+        });
+        self.rule("deliver", |rule| {
+            rule.payload(REG, NETWORK, shape.destination, shape.address);
+            rule.meta(REG + shape.words(), META_L4PROTO).member("deliver_protocol", REG);
+            rule.count("delivered").verdict(ACCEPT, None);
+        });
+        self.rule("deliver", |rule| {
+            rule.payload(REG, NETWORK, shape.destination, shape.address).member("deliver_any", REG);
+            rule.count("delivered").verdict(ACCEPT, None);
+        });
+        self.rule("deliver", |rule| {
+            rule.count("drop_undelivered").verdict(DROP, None);
+        });
+    }
+}
+
+/// Loads the key of a flow.
+fn flow<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
+    rule.payload(REG, NETWORK, shape.source, 2 * shape.address);
+    rule.payload(REG + 2 * shape.words(), TRANSPORT, 0, 4);
+    rule.meta(REG + 2 * shape.words() + 1, META_L4PROTO)
+}
+
+/// Loads address, port (at the transport header's offset) and protocol.
+fn service<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape, address: u32, port: u32) -> &'r mut Rule<'e> {
+    rule.payload(REG, NETWORK, address, shape.address);
+    rule.payload(REG + shape.words(), TRANSPORT, port, 2);
+    rule.meta(REG + shape.words() + 1, META_L4PROTO)
+}
+
+/// Takes the value of `fwd` into the packet.
+fn rewrite_destination<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
+    rule.write(REG, NETWORK, shape.destination, shape.address, shape.address_sum());
+    rule.write(REG + shape.words(), TRANSPORT, 2, 2, Checksum::Transport);
+    rule.set_mark(REG + shape.words() + 1).count_by("counts", REG + shape.words() + 2)
+}
+
+/// Goes on only with a TCP SYN, with or without ACK.
+fn syn<'r, 'e>(rule: &'r mut Rule<'e>) -> &'r mut Rule<'e> {
+    rule.meta(REG, META_L4PROTO).compare(REG, Compare::Equal, &[6]);
+    rule.payload(REG, TRANSPORT, 13, 1).mask(REG, &[2]).compare(REG, Compare::NotEqual, &[0])
+}
+
+fn marked<'r, 'e>(rule: &'r mut Rule<'e>, mark: u32) -> &'r mut Rule<'e> {
+    rule.meta(REG, META_MARK).compare(REG, Compare::Equal, &mark.to_ne_bytes())
+}
+
+fn grouped<'r, 'e>(rule: &'r mut Rule<'e>, mark: u32) -> &'r mut Rule<'e> {
+    rule.meta(REG, META_MARK).mask(REG, &GROUP.to_ne_bytes());
+    rule.compare(REG, Compare::Equal, &(mark & GROUP).to_ne_bytes())
+}
