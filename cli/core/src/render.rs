@@ -7,7 +7,6 @@ pub use outline::outline;
 pub use set::{Line, Sign, compare, set_lines};
 
 use crate::error::Error;
-use cats_yang_tree::ops::DefaultOperation;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::tree::Tree;
 use cats_yang_tree::view::{Defaults, view};
@@ -19,7 +18,7 @@ pub fn read(schema: &Schema, xml: &str) -> Result<Tree, Error> {
         let first = errors.into_iter().next().map_or_else(String::new, |error| error.to_string());
         Error::usage(format!("the server's data do not fit its schema: {first}"))
     };
-    let ops = Ops::from_xml_str(schema, xml, DefaultOperation::Merge).map_err(unreadable)?;
+    let ops = Ops::from_state_xml(schema, xml).map_err(unreadable)?;
     edit(&Tree::new(), schema, ops).map_err(unreadable)
 }
 

@@ -1,0 +1,84 @@
+//! The CLI where more than one command or more than one party is involved: pasted configuration, a lock held by
+//! somebody else, state, a terminal. Needs root, and tmux for the terminal.
+
+use cats_conformance::Result;
+use cats_conformance::command::{Outcome, outcome, run};
+use cats_conformance::node::program;
+use cats_conformance::server::Server;
+use cats_conformance::wait::wait_for;
+
+/// Runs `cats` with these arguments against the server's local socket.
+fn cats(server: &Server, args: &[&str]) -> Result<Outcome> {
+    let socket = server.node.netconf_socket().display().to_string();
+    outcome(&program("cats")?, &[&["--socket", socket.as_str()], args].concat())
+}
+
+fn code(outcome: &Outcome) -> Option<i32> {
+    outcome.status.code()
+}
+
+#[test]
+fn set_output_pasted_into_an_empty_server_gives_the_same_configuration() -> Result<()> {
+    let first = Server::start("cli-paste-from")?;
+    let script = "configure; set services service 1 name web description \"a b\" \
+                  address [ 192.0.2.100 2001:db8::100 ]; \
+                  set network-metrics path IF-1 EF-1 delay 4.5; set gear tag [ z a ]; commit";
+    let edited = cats(&first, &["-c", script])?;
+    assert_eq!(code(&edited), Some(0), "{}", edited.stderr);
+    let lines = cats(&first, &["--format", "set", "-c", "show config"])?.stdout;
+    let second = Server::start("cli-paste-to")?;
+    let file = second.node.folder().join("paste");
+    std::fs::write(&file, format!("configure\n{lines}commit\n")).expect("a writable lab folder");
+    let pasted = cats(&second, &["-f", &file.display().to_string()])?;
+    assert_eq!(code(&pasted), Some(0), "{}", pasted.stderr);
+    assert_eq!(cats(&second, &["--format", "set", "-c", "show config"])?.stdout, lines);
+    Ok(())
+}
+
+#[test]
+fn a_locked_candidate_is_a_conflict() -> Result<()> {
+    let server = Server::start("cli-lock")?;
+    let mut holder = server.node.netconf()?;
+    holder.succeed("<lock><target><candidate/></target></lock>")?;
+    let outcome = cats(&server, &["-c", "configure; set gear knob 7"])?;
+    assert_eq!(code(&outcome), Some(6), "{}", outcome.stderr);
+    holder.close()
+}
+
+#[test]
+fn state_is_shown_with_the_configuration() -> Result<()> {
+    let server = Server::start("cli-state")?;
+    let outcome = cats(&server, &["-c", "show state netconf-state sessions"])?;
+    assert_eq!(code(&outcome), Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("session-id") && outcome.stdout.contains("root"), "{}", outcome.stdout);
+    Ok(())
+}
+
+#[test]
+fn at_a_terminal_words_are_completed_and_errors_do_not_end_the_session() -> Result<()> {
+    let server = Server::start("cli-terminal")?;
+    let name = format!("cats-cli-{}", std::process::id());
+    let command = format!("{} --socket {}", program("cats")?, server.node.netconf_socket().display());
+    let tmux = |args: &[&str]| run("tmux", &[&["-L", name.as_str()], args].concat());
+    tmux(&["new-session", "-d", "-x", "120", "-y", "40", &command])?;
+    let screen = || tmux(&["capture-pane", "-p"]).unwrap_or_default();
+    let shows =
+        |text: &str| wait_for(&format!("`{text}` on the screen"), || screen().contains(text).then_some(()));
+    let result = (|| {
+        shows("cats>")?;
+        tmux(&["send-keys", "conf", "Tab", "Enter"])?;
+        shows("cats#")?;
+        tmux(&["send-keys", "set gear knbo 7", "Enter"])?;
+        shows("did you mean `knob`?")?;
+        tmux(&["send-keys", "set gear kn", "Tab", "7", "Enter"])?;
+        tmux(&["send-keys", "compare", "Enter"])?;
+        shows("+ gear knob 7")?;
+        tmux(&["send-keys", "commit", "Enter", "exit", "Enter", "show config gear", "Enter"])?;
+        shows("  knob  7")?;
+        tmux(&["send-keys", "exit", "Enter"])?;
+        wait_for("the end of the session", || tmux(&["list-sessions"]).is_err().then_some(()))
+    })();
+    let last = screen();
+    let _ = tmux(&["kill-server"]);
+    result.inspect_err(|_| eprintln!("{last}"))
+}
