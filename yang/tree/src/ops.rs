@@ -165,7 +165,7 @@ impl Ops {
         config: roxmltree::Node<'_, '_>,
         default: DefaultOperation,
     ) -> Result<Self, Vec<Error>> {
-        xml::read(schema, config, default)
+        xml::read(schema, config, default, false)
     }
 
     /// As [`Ops::from_xml`], from text whose root element is `config`.
@@ -175,6 +175,16 @@ impl Ops {
     pub fn from_xml_str(schema: &Schema, text: &str, default: DefaultOperation) -> Result<Self, Vec<Error>> {
         let document = crate::xml::parse(text).map_err(|error| vec![error])?;
         Self::from_xml(schema, document.root_element(), default)
+    }
+
+    /// What a server answered: as [`Ops::from_xml_str`] with [`DefaultOperation::Merge`], but state nodes are taken
+    /// too. Entries without a key are named by their position among their siblings.
+    ///
+    /// # Errors
+    /// Also those of [`crate::xml::parse`].
+    pub fn from_state_xml(schema: &Schema, text: &str) -> Result<Self, Vec<Error>> {
+        let document = crate::xml::parse(text).map_err(|error| vec![error])?;
+        xml::read(schema, document.root_element(), DefaultOperation::Merge, true)
     }
 
     /// A JSON object of top-level nodes (RFC 7951), all with `operation`, which is not a deletion.

@@ -3,20 +3,22 @@
 use super::{Content, DefaultOperation, Op, Operation, Ops, Stage, check_siblings};
 use crate::error::{Error, ErrorInfo, ErrorTag};
 use crate::index::is_data;
-use crate::path::{InstancePath, Key, Step};
+use crate::path::{InstancePath, Key, Step, is_positional};
 use crate::schema::{NodeId, NodeKind, Schema};
 use crate::tree::Place;
 use crate::value::{Names, Token, Value};
 use crate::xml;
 use roxmltree::{Attribute, Node};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 pub(super) fn read(
     schema: &Schema,
     config: Node<'_, '_>,
     default: DefaultOperation,
+    state: bool,
 ) -> Result<Ops, Vec<Error>> {
-    let mut reader = Reader { schema, errors: Vec::new(), trail: InstancePath::default() };
+    let mut reader = Reader { schema, state, errors: Vec::new(), trail: InstancePath::default() };
     let operation = match default {
         DefaultOperation::Merge => Operation::Merge,
         DefaultOperation::Replace => Operation::Replace,
@@ -31,6 +33,8 @@ pub(super) fn read(
 
 struct Reader<'s> {
     schema: &'s Schema,
+    /// State nodes are taken too.
+    state: bool,
     errors: Vec<Error>,
     trail: InstancePath,
 }
@@ -53,12 +57,17 @@ impl<'s> Reader<'s> {
 
     fn children(&mut self, parent: Option<NodeId>, element: Node<'_, '_>, inherited: Operation) -> Vec<Op> {
         let mut ops = Vec::new();
+        let mut positions = BTreeMap::new();
         for child in element.children() {
             if child.is_element() {
                 if let Some(node) = self.resolve(parent, child)
                     && !(parent.is_some() && self.schema.is_key(node))
                 {
-                    ops.extend(self.operation(node, child, inherited));
+                    let position = is_positional(self.schema, node).then(|| {
+                        let next = positions.entry(node).or_insert(0);
+                        std::mem::replace(next, *next + 1)
+                    });
+                    ops.extend(self.operation(node, child, inherited, position));
                 }
             } else if child.is_text() && !child.text().unwrap_or_default().trim_ascii().is_empty() {
                 let name = element.tag_name().name();
@@ -87,7 +96,7 @@ impl<'s> Reader<'s> {
         let found =
             self.schema.child(parent, module, &name).filter(|id| is_data(&self.schema.node(*id).kind));
         let what = match found {
-            Some(id) if self.schema.node(id).config => return Some(id),
+            Some(id) if self.state || self.schema.node(id).config => return Some(id),
             Some(_) => format!("'{name}' is state: it cannot be configured"),
             None => format!("module {} has no data node '{name}' here", self.schema.module(module).name),
         };
@@ -95,14 +104,28 @@ impl<'s> Reader<'s> {
         None
     }
 
-    fn operation(&mut self, node: NodeId, element: Node<'_, '_>, inherited: Operation) -> Option<Op> {
+    /// `position` is that of an entry that has no key.
+    fn operation(
+        &mut self,
+        node: NodeId,
+        element: Node<'_, '_>,
+        inherited: Operation,
+        position: Option<u64>,
+    ) -> Option<Op> {
+        let position = position.map(|position| Key::One(Value::Uint64(position)));
         self.trail.steps.push(Step { node, key: None });
-        let op = self.read_node(node, element, inherited);
+        let op = self.read_node(node, element, inherited, position);
         self.trail.steps.pop();
         op
     }
 
-    fn read_node(&mut self, node: NodeId, element: Node<'_, '_>, inherited: Operation) -> Option<Op> {
+    fn read_node(
+        &mut self,
+        node: NodeId,
+        element: Node<'_, '_>,
+        inherited: Operation,
+        position: Option<Key>,
+    ) -> Option<Op> {
         let attributes = self.attributes(node, element)?;
         let mut operation = attributes.operation.unwrap_or(inherited);
         let content = match &self.schema.node(node).kind {
@@ -117,14 +140,17 @@ impl<'s> Reader<'s> {
             }
             NodeKind::LeafList { .. } => {
                 let value = self.value(node, element)?;
-                Content::LeafListEntry(Key::One(value.clone()), value)
+                Content::LeafListEntry(position.unwrap_or_else(|| Key::One(value.clone())), value)
             }
             NodeKind::Container { .. } if operation.deletes() => Content::Container(Vec::new()),
             NodeKind::Container { .. } => {
                 Content::Container(self.children(Some(node), element, operation.inside()))
             }
             NodeKind::List { .. } => {
-                let key = self.entry_key(node, element, operation)?;
+                let key = match position {
+                    Some(position) => position,
+                    None => self.entry_key(node, element, operation)?,
+                };
                 if let Some(step) = self.trail.steps.last_mut() {
                     step.key = Some(key.clone());
                 }
