@@ -1,0 +1,11 @@
+//! The C-PS from outside: requests, path replies and statuses in, outputs out, in simulated time.
+#![allow(clippy::unwrap_used, clippy::panic)] // a test panics where it fails
+
+mod admission;
+mod domain;
+mod failure;
+mod identity;
+mod lifetime;
+mod random;
+mod restart;
+mod setup;

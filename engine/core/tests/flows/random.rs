@@ -1,0 +1,198 @@
+//! Random inputs in random order: what must hold after each of them.
+
+use crate::domain::{A, B, Domain, config, egress, ingress, key, node, path_for};
+use cats_engine_core::cps::{FlowState, Output};
+use cats_engine_types::{
+    Binding, BindingEvent, Counters, DeliveryState, Gas, Generation, Health, InstallFailure, NoPath,
+    PathReply, PathRequest, RemovalReason,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ask(u16),
+    AskAgain,
+    Reply { which: usize, found: bool },
+    Installed(usize),
+    InstallFailed(usize),
+    Removed(usize),
+    Restored(usize),
+    Clear(u16),
+    Configure { health: bool, slots: Option<u32>, instances: bool },
+    Detach(bool),
+    Attach { ingress: bool, epoch: u64, ready: bool },
+    Topology(bool),
+    Pass(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let which = 0usize..6;
+    let step = prop_oneof![
+        4 => (1u16..5).prop_map(Step::Ask),
+        1 => Just(Step::AskAgain),
+        4 => (which.clone(), prop::bool::weighted(0.8)).prop_map(|(which, found)| Step::Reply { which, found }),
+        4 => which.clone().prop_map(Step::Installed),
+        1 => which.clone().prop_map(Step::InstallFailed),
+        2 => which.clone().prop_map(Step::Removed),
+        1 => which.prop_map(Step::Restored),
+        1 => (1u16..5).prop_map(Step::Clear),
+        1 => (any::<bool>(), prop::option::of(0u32..3), prop::bool::weighted(0.8))
+            .prop_map(|(health, slots, instances)| Step::Configure { health, slots, instances }),
+        1 => any::<bool>().prop_map(Step::Detach),
+        2 => (any::<bool>(), 1u64..3, prop::bool::weighted(0.8))
+            .prop_map(|(ingress, epoch, ready)| Step::Attach { ingress, epoch, ready }),
+        1 => prop::bool::weighted(0.7).prop_map(Step::Topology),
+        2 => prop::sample::select(vec![1u64, 150, 250, 600, 11_000, 31_000]).prop_map(Step::Pass),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// What went out so far.
+#[derive(Default)]
+struct Seen {
+    asked: Vec<PathRequest>,
+    bindings: Vec<Binding>,
+    decided: BTreeSet<cats_engine_types::TransactionId>,
+    topology: u64,
+}
+
+fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
+    let pick = |bindings: &[Binding], which: usize| bindings.iter().rev().nth(which).cloned();
+    let status = |domain: &mut Domain, binding: Option<Binding>, event: fn(&Binding) -> BindingEvent| {
+        if let Some(binding) = binding {
+            let status = cats_engine_types::BindingStatus {
+                transaction: binding.transaction,
+                key: binding.forward.key,
+                event: event(&binding),
+            };
+            domain.cps.handle_binding_status(&node("IF-1"), status, domain.now);
+        }
+    };
+    match step {
+        Step::Ask(port) => {
+            let request = domain.request(*port);
+            domain.cps.handle_request(&node("IF-1"), request, domain.now, domain.wall);
+        }
+        Step::AskAgain => {
+            domain.next = domain.next.saturating_sub(1);
+            let request = domain.request(1);
+            domain.cps.handle_request(&node("IF-1"), request, domain.now, domain.wall);
+        }
+        Step::Reply { which, found } => {
+            let Some(asked) = seen.asked.iter().rev().nth(*which).cloned() else { return };
+            let path = path_for(&asked, seen.topology);
+            let no_path = NoPath::Unreachable { headend: asked.headend, endpoint: asked.endpoint };
+            let outcome = if *found { Ok(path) } else { Err(no_path) };
+            domain.cps.handle_path_reply(PathReply { transaction: asked.transaction, outcome }, domain.now);
+        }
+        Step::Installed(which) => status(domain, pick(&seen.bindings, *which), |_| BindingEvent::Installed),
+        Step::InstallFailed(which) => status(domain, pick(&seen.bindings, *which), |_| {
+            BindingEvent::InstallFailed(InstallFailure::Full)
+        }),
+        Step::Removed(which) => status(domain, pick(&seen.bindings, *which), |_| BindingEvent::Removed {
+            reason: RemovalReason::Idle,
+            counters: Counters::default(),
+        }),
+        Step::Restored(which) => status(domain, pick(&seen.bindings, *which), |binding| {
+            BindingEvent::Restored(Box::new(binding.clone()))
+        }),
+        Step::Clear(port) => {
+            domain.cps.clear_flow(&node("IF-1"), &key(*port), domain.now);
+        }
+        Step::Configure { health, slots, instances } => {
+            let mut config = config();
+            config.metrics[1].health = if *health { Health::Healthy } else { Health::Unhealthy };
+            config.metrics[1].gas = slots.map_or(Gas::Unlimited, Gas::Slots);
+            if !instances {
+                config.services[0].instances.remove(0);
+            }
+            domain.cps.configure(config, domain.now);
+        }
+        Step::Detach(is_ingress) => {
+            domain.cps.handle_detached(&node(if *is_ingress { "IF-1" } else { "EF-2" }), domain.now);
+        }
+        Step::Attach { ingress: true, epoch, .. } => {
+            // An older incarnation is refused, which changes nothing.
+            let _ = domain.cps.handle_forwarder(ingress("IF-1", *epoch), domain.now);
+        }
+        Step::Attach { ready, .. } => {
+            let failed = DeliveryState::Failed("refused".into());
+            let state = if *ready { DeliveryState::Ready } else { failed };
+            domain.report(egress("EF-2", B, state));
+        }
+        Step::Topology(holds) => {
+            seen.topology += 1;
+            domain.cps.handle_topology(Generation(seen.topology), |_| *holds, domain.now);
+        }
+        Step::Pass(millis) => domain.pass(Duration::from_millis(*millis)),
+    }
+}
+
+fn check(domain: &mut Domain, seen: &mut Seen) {
+    for output in domain.outputs() {
+        match output {
+            Output::PathRequest(request) => {
+                let flow =
+                    domain.cps.flows(None, 10).into_iter().find(|f| f.transaction == request.transaction);
+                if let Some(flow) = flow {
+                    assert_eq!(flow.egress, Some(request.endpoint.clone()), "asked for what was selected");
+                    seen.decided.insert(request.transaction);
+                }
+                seen.asked.push(request);
+            }
+            Output::Install { ingress, binding } => {
+                assert_eq!(ingress, binding.forward.path.headend);
+                assert_eq!(binding.reverse, Binding::reverse_of(&binding.forward));
+                seen.bindings.push(*binding);
+            }
+            Output::Refuse { .. } | Output::Remove { .. } | Output::Decision(_) | Output::Event(_) => {}
+        }
+    }
+    // Slots are held by flows alone, each by its own transaction.
+    let flows = domain.cps.flows(None, 100);
+    assert_eq!(flows.len(), domain.cps.flow_count());
+    let mut held: BTreeMap<_, u32> = BTreeMap::new();
+    for reservation in domain.cps.reservations() {
+        *held.entry(reservation.csci_id.as_number().unwrap()).or_default() += reservation.slots;
+        let flow = flows.iter().find(|flow| flow.transaction == reservation.transaction);
+        assert_eq!(flow.map(|flow| flow.csci_id), Some(Some(reservation.csci_id)), "{reservation:?}");
+    }
+    for instance in [A, B] {
+        assert_eq!(held.get(&instance).copied().unwrap_or(0), domain.held(instance));
+    }
+    // Paths are held by flows alone.
+    let on_paths = flows.iter().filter(|flow| flow.path.is_some()).count();
+    let references: u32 = domain.cps.paths().map(|(_, flows)| flows).sum();
+    assert!(
+        references as usize >= on_paths && references as usize <= 2 * on_paths,
+        "{references} of {on_paths}"
+    );
+    // No state but ACTIVE lasts without a deadline.
+    for flow in &flows {
+        assert!(flow.deadline.is_some() || flow.state == FlowState::Active, "{flow:?}");
+        assert!(
+            flow.deadline.is_none_or(|deadline| deadline > domain.now) || domain.cps.poll_timeout().is_some()
+        );
+    }
+}
+
+proptest! {
+    // The tables refuse an arrow that the figure lacks, by an assertion, in each of these runs.
+    #[test]
+    fn flows_slots_and_paths_stay_consistent_whatever_comes(steps in steps()) {
+        let mut domain = Domain::new();
+        let mut seen = Seen::default();
+        for step in &steps {
+            run(&mut domain, &mut seen, step);
+            check(&mut domain, &mut seen);
+        }
+        for binding in seen.bindings.clone() {
+            domain.removed(&binding, RemovalReason::Idle);
+        }
+        domain.pass(Duration::from_secs(120));
+        let left = domain.cps.flows(None, 100);
+        prop_assert!(left.iter().all(|flow| flow.state == FlowState::Active), "{:?}", left);
+    }
+}
