@@ -55,6 +55,7 @@ impl Compiled {
             let message = "the configuration holds a NUL character";
             return Err(vec![Error::application(ErrorTag::MalformedMessage, message)]);
         };
+        let _returned = Returned { octets: text.as_bytes().len() };
         self.context.take_faults();
         let mut tree = Tree { node: ptr::null_mut() };
         if !tree.parse(self.context, &text, format, option) {
@@ -76,6 +77,29 @@ fn non_empty(errors: Vec<Error>) -> Vec<Error> {
         return vec![Error::application(ErrorTag::OperationFailed, "libyang refuses it and gives no reason")];
     }
     errors
+}
+
+/// Gives the memory of a big tree back to the system when the verdict is there: the allocator would keep it.
+struct Returned {
+    octets: usize,
+}
+
+/// A text of this size makes a tree that is worth the walk over the allocator's arenas.
+const BIG: usize = 1 << 20;
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        #[cfg(target_env = "gnu")]
+        if self.octets >= BIG {
+            // SAFETY: malloc_trim of glibc takes any padding and touches free memory only.
+            unsafe { malloc_trim(0) };
+        }
+    }
+}
+
+#[cfg(target_env = "gnu")]
+unsafe extern "C" {
+    fn malloc_trim(padding: usize) -> std::ffi::c_int;
 }
 
 /// A data tree or a diff, freed on drop.

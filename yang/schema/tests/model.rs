@@ -148,9 +148,49 @@ fn config(seed: u64) -> Json {
     if cats.is_empty() { json!({}) } else { json!({"ietf-routing:routing": {"ietf-cats:cats": cats}}) }
 }
 
+fn change(path: String, operation: Operation) -> Change {
+    Change { path, operation, after: None }
+}
+
+/// The entries that come and go; those that both have are returned with their places.
+#[allow(clippy::type_complexity)] // a place, and an object before and after
+fn diff_list(
+    list: NodeId,
+    place: &str,
+    before: Option<&Json>,
+    after: Option<&Json>,
+    out: &mut Vec<Change>,
+) -> Vec<(String, Map<String, Json>, Map<String, Json>)> {
+    let entries = |json: Option<&Json>| -> BTreeMap<String, Map<String, Json>> {
+        let entries = json.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_object);
+        entries.map(|entry| (predicates(list, entry), entry.clone())).collect()
+    };
+    let (before, after) = (entries(before), entries(after));
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    out.extend(gone.map(|key| change(format!("{place}{key}"), Operation::Delete)));
+    let mut in_both = Vec::new();
+    for (key, entry) in after {
+        let place = format!("{place}{key}");
+        match before.get(&key) {
+            Some(known) => in_both.push((place, known.clone(), entry)),
+            None => out.push(change(place, Operation::Set(Json::Object(entry)))),
+        }
+    }
+    in_both
+}
+
+fn diff_leaf_list(place: &str, before: Option<&Json>, after: Option<&Json>, out: &mut Vec<Change>) {
+    let values = |json: Option<&Json>| json.and_then(Json::as_array).cloned().unwrap_or_default();
+    let (before, after) = (values(before), values(after));
+    let entry = |value: &Json| format!("{place}[.={}]", quoted(&text(value)));
+    let gone = before.iter().filter(|value| !after.contains(value));
+    out.extend(gone.map(|value| change(entry(value), Operation::Delete)));
+    let new = after.iter().filter(|value| !before.contains(value));
+    out.extend(new.map(|value| change(entry(value), Operation::Set(value.clone()))));
+}
+
 /// The changes from one object to another, as a diff of datastores has them.
 fn diff(id: NodeId, path: &str, old: &Map<String, Json>, new: &Map<String, Json>, out: &mut Vec<Change>) {
-    let mut push = |path: String, operation| out.push(Change { path, operation, after: None });
     let mut below = Vec::new();
     for child in schema().data_children(id) {
         let name = member(id, *child);
@@ -174,36 +214,12 @@ fn diff(id: NodeId, path: &str, old: &Map<String, Json>, new: &Map<String, Json>
                 ));
             }
             (NodeKind::List { .. }, _, _) => {
-                let entries = |json: Option<&Json>| -> BTreeMap<String, Map<String, Json>> {
-                    let entries = json.and_then(Json::as_array).into_iter().flatten();
-                    entries
-                        .map(|e| (predicates(*child, e.as_object().unwrap()), e.as_object().unwrap().clone()))
-                        .collect()
-                };
-                let (before, after) = (entries(before), entries(after));
-                for key in before.keys().filter(|key| !after.contains_key(*key)) {
-                    push(format!("{place}{key}"), Operation::Delete);
-                }
-                for (key, entry) in &after {
-                    match before.get(key) {
-                        Some(known) => {
-                            below.push((*child, format!("{place}{key}"), known.clone(), entry.clone()))
-                        }
-                        None => push(format!("{place}{key}"), Operation::Set(Json::Object(entry.clone()))),
-                    }
-                }
+                let known = diff_list(*child, &place, before, after, out);
+                below.extend(known.into_iter().map(|(place, before, after)| (*child, place, before, after)));
             }
-            (NodeKind::LeafList { .. }, _, _) => {
-                let values = |json: Option<&Json>| json.and_then(Json::as_array).cloned().unwrap_or_default();
-                for value in values(before).iter().filter(|value| !values(after).contains(value)) {
-                    push(format!("{place}[.={}]", quoted(&text(value))), Operation::Delete);
-                }
-                for value in values(after).iter().filter(|value| !values(before).contains(value)) {
-                    push(format!("{place}[.={}]", quoted(&text(value))), Operation::Set(value.clone()));
-                }
-            }
-            (_, _, Some(after)) => push(place, Operation::Set(after.clone())),
-            (_, Some(_), None) => push(place, Operation::Delete),
+            (NodeKind::LeafList { .. }, _, _) => diff_leaf_list(&place, before, after, out),
+            (_, _, Some(after)) => out.push(change(place, Operation::Set(after.clone()))),
+            (_, Some(_), None) => out.push(change(place, Operation::Delete)),
             (_, None, None) => {}
         }
     }

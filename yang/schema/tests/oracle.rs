@@ -40,6 +40,7 @@ const MODULE: &str = r#"module judge {
     must "not(twice) or ref";
     leaf only-b { type empty; } leaf twice { type empty; }
     choice pick { mandatory true; case one { leaf one { type string; } } leaf two { type string; } }
+    list plain { key id; leaf id { type uint32; } leaf text { type string; } }
     leaf-list few { type uint8; min-elements 0; max-elements 2; ordered-by user; }
   }
 }"#;
@@ -210,4 +211,21 @@ fn a_node_whose_when_is_false_is_deleted_and_reported() {
     assert_eq!(verdict.deleted, [Path("/judge:top/only-a".into())]);
     let errors = compiled().validate_strictly(Document::Xml(xml)).unwrap_err();
     assert_eq!(summary(&errors), [(ErrorTag::UnknownElement, None, Some("/judge:top/only-a"))]);
+}
+
+/// The resident memory of this process in octets.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+#[test]
+fn the_memory_of_a_big_configuration_goes_back_to_the_system() {
+    let entry = |n: usize| format!("<plain><id>{n}</id><text>{n:064}</text></plain>");
+    let entries: String = (0..100_000).map(entry).collect();
+    let xml = format!("<top xmlns=\"urn:judge\"><one>x</one>{entries}</top>");
+    let before = resident();
+    assert_eq!(compiled().validate(Document::Xml(&xml)), Ok(Default::default()));
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} octets more than before, with a text of {}", xml.len());
 }
