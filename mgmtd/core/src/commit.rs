@@ -63,15 +63,15 @@ pub(crate) enum Prepared {
 
 impl Prepare {
     pub(crate) fn begin(
-        asked: Vec<ComponentId>,
+        components: &mut Components,
         revision: u64,
         changes: &Arc<ChangeSet>,
         now: Instant,
         out: &mut VecDeque<Output>,
     ) -> Self {
+        let asked = components.in_sync(revision - 1);
         for component in &asked {
-            let (component, changes) = (*component, Arc::clone(changes));
-            out.push_back(Output::Prepare { component, revision, base: revision - 1, changes });
+            components.prepare(*component, revision, changes, out);
         }
         let waiting = asked.into_iter().collect();
         Self { waiting, planned: Vec::new(), errors: Vec::new(), deadline: now + PREPARE_TIMEOUT }
@@ -101,7 +101,7 @@ impl Prepare {
 
     pub(crate) fn outcome(&self, components: &Components, now: Instant) -> Prepared {
         if !self.errors.is_empty() {
-            // Not waiting for the others: the abort due to each tells its answer to be a late one.
+            // Not waiting for the others: an abort tells their answers to be late ones.
             return Prepared::Failed(self.errors.clone());
         }
         if self.waiting.is_empty() {

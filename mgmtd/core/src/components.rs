@@ -1,14 +1,16 @@
 //! Connected components and how far they follow running.
 //!
-//! Only a component that holds running's revision takes part in a commit; every other one is brought to it by a
-//! snapshot, so a component that is slow, lost or refuses never blocks a commit, and an alarm stands meanwhile.
+//! Only a component that holds running's revision, or is about to, takes part in a commit; every other one is brought
+//! to it by a snapshot. One that is lost or refuses its snapshot never blocks a commit, and an alarm stands meanwhile.
 
 use crate::output::{Alarm, Event, Output};
 use crate::types::{Attachment, ComponentId};
-use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
+use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
+/// How far a component follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// It holds running.
@@ -19,12 +21,44 @@ enum Follows {
     Refused,
 }
 
+/// Something that a component has yet to answer. It answers in order, so the first one is what an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Snapshot(u64),
+    /// `live`: a commit waits for it; it does not once it was aborted.
+    Prepare {
+        live: bool,
+    },
+    Abort,
+}
+
 #[derive(Debug, Clone)]
 struct Component {
     name: String,
     follows: Follows,
-    /// Aborts sent and not confirmed: plans that arrive before are of what was aborted.
-    aborts_due: u32,
+    /// Bounded by the queue towards the component: one that does not read is disconnected.
+    asked: VecDeque<Asked>,
+}
+
+/// What a component's refusal was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The change that the commit in flight waits for.
+    Change,
+    /// Its snapshot: it no longer takes part in a commit.
+    Snapshot,
+    /// Something that nobody waits for any more.
+    Nothing,
+}
+
+impl Component {
+    fn disregard_changes(&mut self) {
+        for asked in &mut self.asked {
+            if let Asked::Prepare { live } = asked {
+                *live = false;
+            }
+        }
+    }
 }
 
 /// All components and the alarms about them.
@@ -56,10 +90,15 @@ impl Components {
         self.connected.get(&id).map_or("component", |component| &component.name)
     }
 
-    /// Those that take part in a commit.
-    pub(crate) fn in_sync(&self) -> Vec<ComponentId> {
-        let followers = self.connected.iter().filter(|(_, component)| component.follows == Follows::InSync);
-        followers.map(|(id, _)| *id).collect()
+    /// Those that take part in a commit on top of `revision`. One that is being brought there does, since it takes
+    /// the snapshot before the change.
+    pub(crate) fn in_sync(&self, revision: u64) -> Vec<ComponentId> {
+        let follows = |component: &Component| match component.follows {
+            Follows::InSync => true,
+            Follows::Loading(loading) => loading == revision,
+            Follows::Refused => false,
+        };
+        self.connected.iter().filter(|(_, component)| follows(component)).map(|(id, _)| *id).collect()
     }
 
     pub(crate) fn attach(
@@ -71,7 +110,7 @@ impl Components {
         let Attachment { component: id, name, holds } = attachment;
         self.clear_alarms_of(&name, out);
         let in_sync = holds == Some(revision);
-        self.connected.insert(id, Component { name, follows: Follows::InSync, aborts_due: 0 });
+        self.connected.insert(id, Component { name, follows: Follows::InSync, asked: VecDeque::new() });
         if !in_sync {
             self.load(id, (revision, running), out);
         }
@@ -91,11 +130,12 @@ impl Components {
     pub(crate) fn loaded(
         &mut self,
         id: ComponentId,
-        loaded: u64,
         (revision, running): (u64, &Tree),
         out: &mut VecDeque<Output>,
     ) {
         let Some(component) = self.connected.get_mut(&id) else { return };
+        let Some(Asked::Snapshot(loaded)) = component.asked.front().copied() else { return };
+        component.asked.pop_front();
         if component.follows != Follows::Loading(loaded) {
             return;
         }
@@ -107,20 +147,49 @@ impl Components {
         }
     }
 
-    /// A snapshot was refused. False if no snapshot was on its way: it is a plan that was refused.
-    pub(crate) fn refused_snapshot(
+    /// A plan was made. True if the commit in flight waits for it.
+    pub(crate) fn planned(&mut self, id: ComponentId) -> bool {
+        let Some(component) = self.connected.get_mut(&id) else { return false };
+        let Some(Asked::Prepare { live }) = component.asked.front().copied() else { return false };
+        component.asked.pop_front();
+        live
+    }
+
+    /// A snapshot or a change was refused.
+    pub(crate) fn rejected(
+        &mut self,
+        id: ComponentId,
+        errors: &[Error],
+        current: (u64, &Tree),
+        out: &mut VecDeque<Output>,
+    ) -> Refused {
+        let Some(component) = self.connected.get_mut(&id) else { return Refused::Nothing };
+        match component.asked.front().copied() {
+            Some(Asked::Prepare { live }) => {
+                component.asked.pop_front();
+                if live { Refused::Change } else { Refused::Nothing }
+            }
+            Some(Asked::Snapshot(refused)) => {
+                component.asked.pop_front();
+                self.refused_snapshot(id, refused, errors, current, out);
+                Refused::Snapshot
+            }
+            Some(Asked::Abort) | None => Refused::Nothing,
+        }
+    }
+
+    fn refused_snapshot(
         &mut self,
         id: ComponentId,
         refused: u64,
         errors: &[Error],
         (revision, running): (u64, &Tree),
         out: &mut VecDeque<Output>,
-    ) -> bool {
-        let Some(component) = self.connected.get_mut(&id) else { return true };
-        if component.follows != Follows::Loading(refused) {
-            return false;
-        }
+    ) {
+        let Some(component) = self.connected.get_mut(&id) else { return };
         component.follows = Follows::Refused;
+        // A change on top of what it does not have decides nothing.
+        component.disregard_changes();
         let component = component.name.clone();
         let reason = errors.first().map_or("no reason given".to_owned(), ToString::to_string);
         self.clear_alarms_of(&component, out);
@@ -128,7 +197,6 @@ impl Components {
         if refused != revision {
             self.load(id, (revision, running), out);
         }
-        true
     }
 
     /// Running has changed: those that did not take part get it whole.
@@ -149,28 +217,42 @@ impl Components {
         }
     }
 
-    /// Sends an abort and remembers that it is to be confirmed.
+    /// Sends a change to be prepared.
+    pub(crate) fn prepare(
+        &mut self,
+        id: ComponentId,
+        revision: u64,
+        changes: &Arc<ChangeSet>,
+        out: &mut VecDeque<Output>,
+    ) {
+        if let Some(component) = self.connected.get_mut(&id) {
+            component.asked.push_back(Asked::Prepare { live: true });
+            let changes = Arc::clone(changes);
+            out.push_back(Output::Prepare { component: id, revision, base: revision - 1, changes });
+        }
+    }
+
+    /// Sends an abort; what the component still says about the change is of no account.
     pub(crate) fn abort(&mut self, id: ComponentId, revision: u64, out: &mut VecDeque<Output>) {
         if let Some(component) = self.connected.get_mut(&id) {
-            component.aborts_due += 1;
+            component.disregard_changes();
+            component.asked.push_back(Asked::Abort);
             out.push_back(Output::Abort { component: id, revision });
         }
     }
 
     pub(crate) fn aborted(&mut self, id: ComponentId) {
-        if let Some(component) = self.connected.get_mut(&id) {
-            component.aborts_due = component.aborts_due.saturating_sub(1);
+        if let Some(component) = self.connected.get_mut(&id)
+            && component.asked.front() == Some(&Asked::Abort)
+        {
+            component.asked.pop_front();
         }
-    }
-
-    /// Whether a plan or refusal that arrives now is of something aborted before.
-    pub(crate) fn is_late(&self, id: ComponentId) -> bool {
-        self.connected.get(&id).is_none_or(|component| component.aborts_due > 0)
     }
 
     fn load(&mut self, id: ComponentId, (revision, running): (u64, &Tree), out: &mut VecDeque<Output>) {
         if let Some(component) = self.connected.get_mut(&id) {
             component.follows = Follows::Loading(revision);
+            component.asked.push_back(Asked::Snapshot(revision));
             out.push_back(Output::Snapshot { component: id, revision, tree: running.clone() });
         }
     }

@@ -1,7 +1,7 @@
 //! The state machine: sessions, datastores and the requests on them.
 
 use crate::commit::{Commit, Stage};
-use crate::components::Components;
+use crate::components::{Components, Refused};
 use crate::datastores;
 use crate::output::{Alarm, Event, Output};
 use crate::reads::Reads;
@@ -213,7 +213,8 @@ impl Core {
         }
     }
 
-    /// A component is connected and has said what it holds.
+    /// A component is connected and has said what it holds. From then on it answers each snapshot, prepare and abort
+    /// once, in their order.
     pub fn handle_attached(&mut self, attachment: Attachment) {
         self.components.attach(attachment, (self.revision, &self.running), &mut self.outputs);
     }
@@ -231,23 +232,26 @@ impl Core {
     }
 
     /// A component can apply what it was asked to prepare.
-    pub fn handle_planned(&mut self, component: ComponentId, revision: u64, now: Now) {
-        if let Some(prepare) = preparing(&mut self.commit, &self.components, component, revision) {
+    pub fn handle_planned(&mut self, component: ComponentId, now: Now) {
+        if self.components.planned(component)
+            && let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit
+        {
             prepare.planned(component);
             self.advance_prepare(now);
         }
     }
 
     /// A component does not take a snapshot, or a change that it was asked to prepare.
-    pub fn handle_rejected(&mut self, component: ComponentId, revision: u64, errors: Vec<Error>, now: Now) {
+    pub fn handle_rejected(&mut self, component: ComponentId, errors: Vec<Error>, now: Now) {
         let current = (self.revision, &self.running);
-        if self.components.refused_snapshot(component, revision, &errors, current, &mut self.outputs) {
-            return;
+        let refused = self.components.rejected(component, &errors, current, &mut self.outputs);
+        let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit else { return };
+        match refused {
+            Refused::Change => prepare.rejected(component, self.components.name(component), errors),
+            Refused::Snapshot => prepare.lost(component),
+            Refused::Nothing => return,
         }
-        if let Some(prepare) = preparing(&mut self.commit, &self.components, component, revision) {
-            prepare.rejected(component, self.components.name(component), errors);
-            self.advance_prepare(now);
-        }
+        self.advance_prepare(now);
     }
 
     /// A component has forgotten what it had prepared.
@@ -256,8 +260,8 @@ impl Core {
     }
 
     /// A component has taken a snapshot over.
-    pub fn handle_loaded(&mut self, component: ComponentId, revision: u64) {
-        self.components.loaded(component, revision, (self.revision, &self.running), &mut self.outputs);
+    pub fn handle_loaded(&mut self, component: ComponentId) {
+        self.components.loaded(component, (self.revision, &self.running), &mut self.outputs);
     }
 
     /// An [`Output::Record`] is durable, or could not be made so.
@@ -291,21 +295,5 @@ impl Core {
         let content_id = self.facts.content_id.clone();
         let index = (known != Some(content_id.as_str())).then(|| Arc::clone(&self.facts.schema_index));
         Reply::SchemaIndex { content_id, index }
-    }
-}
-
-fn preparing<'a>(
-    commit: &'a mut Option<Commit>,
-    components: &Components,
-    component: ComponentId,
-    revision: u64,
-) -> Option<&'a mut crate::commit::Prepare> {
-    match commit {
-        Some(Commit { stage: Stage::Preparing(prepare), revision: current, .. })
-            if *current == revision && !components.is_late(component) =>
-        {
-            Some(prepare)
-        }
-        Some(_) | None => None,
     }
 }

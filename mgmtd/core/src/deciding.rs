@@ -68,8 +68,8 @@ impl Core {
 
     pub(crate) fn prepare_commit(&mut self, now: Now) {
         let Some(commit) = &mut self.commit else { return };
-        let asked = self.components.in_sync();
-        let prepare = Prepare::begin(asked, commit.revision, &commit.changes, now.instant, &mut self.outputs);
+        let (components, out) = (&mut self.components, &mut self.outputs);
+        let prepare = Prepare::begin(components, commit.revision, &commit.changes, now.instant, out);
         commit.stage = Stage::Preparing(prepare);
         self.advance_prepare(now);
     }

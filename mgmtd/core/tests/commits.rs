@@ -117,7 +117,7 @@ fn a_component_prepares_before_the_record_and_applies_after_it() {
         [Output::Prepare { component: ComponentId(1), revision: 1, base: 0, .. }]
     ));
     assert!(node.held.is_empty(), "no record before the plan");
-    node.planned(1, 1);
+    node.planned(1);
     assert_eq!((node.told.len(), node.held.len()), (1, 1), "no apply before the record is durable");
     node.answer_held();
     assert!(matches!(node.told[1..], [Output::Apply { component: ComponentId(1), revision: 1 }]));
@@ -133,10 +133,10 @@ fn what_a_component_refuses_is_answered_with_its_errors_and_aborted_elsewhere() 
     node.ok(a, knob(1));
     let before = datastores(&mut node, a);
     node.send(a, Request::Commit);
-    node.planned(1, 1);
+    node.planned(1);
     let refusal = Error::application(ErrorTag::InvalidValue, "no such table")
         .at(Path("/probe-bench:bench/knob".into()));
-    node.rejected(2, 1, vec![refusal.clone()]);
+    node.rejected(2, vec![refusal.clone()]);
     assert_eq!(node.reply(a), Some(Reply::Errors(vec![refusal])));
     assert!(matches!(node.told[2..], [Output::Abort { component: ComponentId(1), revision: 1 }]));
     assert_eq!((datastores(&mut node, a), node.journal.len()), (before, 0));
@@ -160,10 +160,10 @@ fn a_component_that_does_not_answer_in_time_fails_the_commit_and_its_late_plan_c
     assert_eq!(datastores(&mut node, a), before);
     // The same revision again, while the component has not confirmed the abort of the first attempt.
     node.send(a, Request::Commit);
-    node.planned(1, 1);
+    node.planned(1);
     assert_eq!(node.reply(a), None, "that was the plan of the first attempt");
     node.aborted(1);
-    node.planned(1, 1);
+    node.planned(1);
     assert_eq!(node.reply(a), Some(Reply::Ok));
 }
 
@@ -192,17 +192,52 @@ fn a_component_that_knows_nothing_gets_a_snapshot_and_then_takes_part() {
     node.attach(1, None);
     let [Output::Snapshot { revision: 1, tree, .. }] = &node.told[..] else { panic!("{:?}", node.told) };
     assert_eq!(xml_of(&node.schema, tree), node.running());
-    // A commit meanwhile does not wait for it; it is brought up to date when it has the first snapshot.
+    // A commit meanwhile is prepared on top of the snapshot, which is taken first.
     node.ok(a, knob(2));
-    node.ok(a, Request::Commit);
     node.told.clear();
-    node.loaded(1, 1);
-    assert!(matches!(node.told[..], [Output::Snapshot { revision: 2, .. }]));
-    node.loaded(1, 2);
-    node.told.clear();
-    node.ok(a, knob(3));
     node.send(a, Request::Commit);
-    assert!(matches!(node.told[..], [Output::Prepare { revision: 3, base: 2, .. }]));
+    assert!(matches!(node.told[..], [Output::Prepare { revision: 2, base: 1, .. }]));
+    node.loaded(1);
+    node.planned(1);
+    assert!(matches!(node.told[1..], [Output::Apply { revision: 2, .. }]));
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+}
+
+#[test]
+fn a_component_that_comes_while_a_commit_is_recorded_is_brought_to_it_afterwards() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.hold_journal = true;
+    node.send(a, Request::Commit);
+    node.attach(1, None);
+    assert!(matches!(node.told[..], [Output::Snapshot { revision: 0, .. }]));
+    node.answer_held();
+    assert_eq!((node.reply(a), node.told.len()), (Some(Reply::Ok), 1), "one snapshot at a time");
+    node.loaded(1);
+    assert!(matches!(node.told[1..], [Output::Snapshot { revision: 1, .. }]));
+    node.attach(2, Some(0));
+    assert!(matches!(node.told[2..], [Output::Snapshot { component: ComponentId(2), revision: 1, .. }]));
+}
+
+#[test]
+fn a_component_that_refuses_its_snapshot_does_not_block_the_commit_on_top_of_it() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    node.ok(a, Request::Commit);
+    node.attach(1, None);
+    node.ok(a, knob(2));
+    node.send(a, Request::Commit);
+    let error = || vec![Error::application(ErrorTag::InvalidValue, "no such table")];
+    node.rejected(1, error());
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+    assert!(matches!(node.told.last(), Some(Output::Snapshot { revision: 2, .. })));
+    // Its answer to the change is of no account, and is not taken for one to the new snapshot.
+    node.rejected(1, error());
+    assert_eq!(node.alarms().len(), 1);
+    node.loaded(1);
+    assert_eq!(node.alarms(), vec![]);
 }
 
 #[test]
@@ -212,7 +247,7 @@ fn a_component_that_refuses_its_snapshot_raises_an_alarm_and_the_next_commit_can
     node.ok(a, knob(1));
     node.ok(a, Request::Commit);
     node.attach(1, None);
-    node.rejected(1, 1, vec![Error::application(ErrorTag::InvalidValue, "no such table")]);
+    node.rejected(1, vec![Error::application(ErrorTag::InvalidValue, "no such table")]);
     assert!(
         matches!(&node.alarms()[..], [Alarm::OutOfSync { reason, .. }] if reason.contains("no such table"))
     );
@@ -220,7 +255,7 @@ fn a_component_that_refuses_its_snapshot_raises_an_alarm_and_the_next_commit_can
     node.ok(a, knob(2));
     node.ok(a, Request::Commit);
     assert!(matches!(node.told[..], [Output::Snapshot { revision: 2, .. }]));
-    node.loaded(1, 2);
+    node.loaded(1);
     assert_eq!(node.alarms(), vec![]);
 }
 

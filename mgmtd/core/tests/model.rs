@@ -162,15 +162,7 @@ impl Run {
                     self.reference.end(victim);
                 }
             }
-            Step::Lock(_, running) => {
-                let target = datastore(running);
-                let clean = running || self.reference.candidate == self.reference.running;
-                let good = clean && !self.reference.locks.contains_key(&target);
-                self.expect(by, lock(target), good);
-                if good {
-                    self.reference.locks.insert(target, by);
-                }
-            }
+            Step::Lock(_, running) => self.lock(by, datastore(running)),
             Step::Unlock(_, running) => {
                 let target = datastore(running);
                 let good = self.reference.locks.get(&target) == Some(&by);
@@ -179,31 +171,41 @@ impl Run {
                     self.reference.release(target);
                 }
             }
-            Step::Set(_, item, size) => {
-                let good = self.reference.free(Candidate, by);
-                let content = format!("<item><name>i{item}</name><size>{size}</size></item>");
-                self.expect(by, edit(&content), good);
-                if good {
-                    self.reference.candidate.insert(item, size);
-                }
-            }
-            Step::Delete(_, item) => {
-                let good = self.reference.free(Candidate, by) && self.reference.candidate.contains_key(&item);
-                let content = format!("<item nc:operation=\"delete\"><name>i{item}</name></item>");
-                self.expect(by, edit(&content), good);
-                if good {
-                    self.reference.candidate.remove(&item);
-                }
-            }
-            Step::Discard(_) => {
-                let good = self.reference.free(Candidate, by);
-                self.expect(by, Request::DiscardChanges, good);
-                if good {
-                    self.reference.candidate = self.reference.running.clone();
-                }
-            }
+            Step::Set(..) | Step::Delete(..) | Step::Discard(_) => self.edit(by, step),
             Step::Commit(_, fate) => self.commit(by, fate),
             Step::Open | Step::Attach | Step::Detach => {}
+        }
+    }
+
+    fn lock(&mut self, by: SessionId, target: Datastore) {
+        let clean = target == Running || self.reference.candidate == self.reference.running;
+        let good = clean && !self.reference.locks.contains_key(&target);
+        self.expect(by, lock(target), good);
+        if good {
+            self.reference.locks.insert(target, by);
+        }
+    }
+
+    fn edit(&mut self, by: SessionId, step: Step) {
+        let free = self.reference.free(Candidate, by);
+        let mut candidate = self.reference.candidate.clone();
+        let (request, good) = match step {
+            Step::Set(_, item, size) => {
+                candidate.insert(item, size);
+                (edit(&format!("<item><name>i{item}</name><size>{size}</size></item>")), free)
+            }
+            Step::Delete(_, item) => {
+                let there = candidate.remove(&item).is_some();
+                (edit(&format!("<item nc:operation=\"delete\"><name>i{item}</name></item>")), free && there)
+            }
+            _ => {
+                candidate = self.reference.running.clone();
+                (Request::DiscardChanges, free)
+            }
+        };
+        self.expect(by, request, good);
+        if good {
+            self.reference.candidate = candidate;
         }
     }
 
@@ -262,17 +264,17 @@ impl Run {
             );
             match fate {
                 Fate::Refused => {
-                    self.node.rejected(engine, revision, vec![error()]);
+                    self.node.rejected(engine, vec![error()]);
                     return false;
                 }
                 Fate::Late => {
                     self.node.pass(PREPARE_TIMEOUT);
-                    self.node.planned(engine, revision);
+                    self.node.planned(engine);
                     self.node.aborted(engine);
                     return false;
                 }
                 Fate::EngineLost => self.detach(),
-                Fate::Good | Fate::NoRecord | Fate::SessionLost => self.node.planned(engine, revision),
+                Fate::Good | Fate::NoRecord | Fate::SessionLost => self.node.planned(engine),
                 Fate::Invalid => {}
             }
         }

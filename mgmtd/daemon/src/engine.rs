@@ -216,16 +216,14 @@ fn snapshot(revision: u64, config: &[u8]) -> Vec<from_management::Message> {
 fn heard(message: FromEngine, component: ComponentId) -> Option<Input> {
     match message.message? {
         from_engine::Message::Attached(_) => None,
-        from_engine::Message::SnapshotApplied(done) => {
-            Some(Input::EngineLoaded { component, revision: done.revision })
-        }
+        from_engine::Message::SnapshotApplied(_) => Some(Input::EngineLoaded { component }),
         from_engine::Message::Planned(planned) => {
             tracing::debug!(revision = planned.revision, steps = ?planned.steps, "the engine has a plan");
-            Some(Input::EnginePlanned { component, revision: planned.revision })
+            Some(Input::EnginePlanned { component })
         }
         from_engine::Message::Rejected(rejected) => {
             let errors = rejected.errors.into_iter().map(error_of).collect();
-            Some(Input::EngineRejected { component, revision: rejected.revision, errors })
+            Some(Input::EngineRejected { component, errors })
         }
         from_engine::Message::Applied(applied) => {
             tracing::debug!(revision = applied.revision, "the engine runs the revision");

@@ -47,10 +47,10 @@ pub(crate) enum Input {
     State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
     EngineAttached { component: ComponentId, holds: Option<u64>, commands: mpsc::Sender<ToEngine> },
     EngineGone { component: ComponentId },
-    EnginePlanned { component: ComponentId, revision: u64 },
-    EngineRejected { component: ComponentId, revision: u64, errors: Vec<Error> },
+    EnginePlanned { component: ComponentId },
+    EngineRejected { component: ComponentId, errors: Vec<Error> },
     EngineAborted { component: ComponentId },
-    EngineLoaded { component: ComponentId, revision: u64 },
+    EngineLoaded { component: ComponentId },
     Stop,
 }
 
@@ -162,14 +162,14 @@ impl Hub {
                 self.engines.remove(&component);
                 self.core.handle_detached(component, now);
             }
-            Input::EnginePlanned { component, revision } => {
-                self.core.handle_planned(component, revision, now)
+            Input::EnginePlanned { component } => {
+                self.core.handle_planned(component, now);
             }
-            Input::EngineRejected { component, revision, errors } => {
-                self.core.handle_rejected(component, revision, errors, now);
+            Input::EngineRejected { component, errors } => {
+                self.core.handle_rejected(component, errors, now);
             }
             Input::EngineAborted { component } => self.core.handle_aborted(component),
-            Input::EngineLoaded { component, revision } => self.core.handle_loaded(component, revision),
+            Input::EngineLoaded { component } => self.core.handle_loaded(component),
             Input::Stop => {}
         }
     }

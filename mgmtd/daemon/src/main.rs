@@ -21,6 +21,7 @@ use cats_mgmtd_transport::{
 use clap::Parser;
 use hub::{Hub, HubSender, Input, Workers};
 use startup::{Ready, StartError};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,7 +35,8 @@ const ACCEPTED: usize = 16;
 fn main() -> ExitCode {
     let args = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
     let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

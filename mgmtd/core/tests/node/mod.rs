@@ -158,13 +158,13 @@ impl Node {
         self.run();
     }
 
-    pub fn planned(&mut self, component: u32, revision: u64) {
-        self.core.handle_planned(ComponentId(component), revision, self.now);
+    pub fn planned(&mut self, component: u32) {
+        self.core.handle_planned(ComponentId(component), self.now);
         self.run();
     }
 
-    pub fn rejected(&mut self, component: u32, revision: u64, errors: Vec<Error>) {
-        self.core.handle_rejected(ComponentId(component), revision, errors, self.now);
+    pub fn rejected(&mut self, component: u32, errors: Vec<Error>) {
+        self.core.handle_rejected(ComponentId(component), errors, self.now);
         self.run();
     }
 
@@ -173,8 +173,8 @@ impl Node {
         self.run();
     }
 
-    pub fn loaded(&mut self, component: u32, revision: u64) {
-        self.core.handle_loaded(ComponentId(component), revision);
+    pub fn loaded(&mut self, component: u32) {
+        self.core.handle_loaded(ComponentId(component));
         self.run();
     }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // each test file uses a part
 
 use cats_mgmtd_netconf::{Answer, Client, ClientOutput, ClientSettings, Hello, NoModules};
-use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::error::Error;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ const MODULE: &str = r#"module example-knobs {
     }
     leaf favourite { type leafref { path "../item/name"; } }
     leaf deep { when "../one"; type string; }
+    leaf seen { config false; type uint32; }
+    list turned { config false; leaf by { type string; } }
   }
 }
 "#;
@@ -241,5 +243,3 @@ pub fn text_of<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(text, _)| text)
 }
-
-pub const IN_USE: ErrorTag = ErrorTag::InUse;

@@ -1,0 +1,191 @@
+//! The daemon with the engine's end of `engine.sock` beside it.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // a failed set-up is a failed test
+
+mod daemon;
+
+use cats_engine_transport::management::{Attached, Call, Change, Edit, Fault, StatePage, serve};
+use cats_engine_types::Revision;
+use cats_mgmtd_netconf::Answer;
+use cats_yang_tree::error::ErrorTag;
+use daemon::{Daemon, NS, Place, edit, text_of};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The engine's end, whose calls the test answers.
+struct Engine {
+    runtime: Runtime,
+    calls: mpsc::Receiver<Call>,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Engine {
+    fn start(place: &Place) -> Self {
+        std::fs::create_dir_all(place.path("run")).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let (sender, calls) = mpsc::channel(16);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let socket = place.path("run/engine.sock");
+        runtime.spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            serve(&socket, sender, stopped).await.unwrap();
+        });
+        Self { runtime, calls, _stop: stop }
+    }
+
+    fn call(&mut self) -> Call {
+        let next = async { tokio::time::timeout(PATIENCE, self.calls.recv()).await };
+        self.runtime.block_on(next).unwrap().unwrap()
+    }
+
+    /// Answers the attach of a daemon at `expected`: that this configuration runs already, or not.
+    fn attached(&mut self, expected: u64, needs_snapshot: bool) {
+        let Call::Attach(id, reply) = self.call() else { panic!("an attach") };
+        assert_eq!(id.revision, Revision(expected));
+        assert!(!id.content_id.is_empty() && !id.datastore_id.is_empty());
+        reply.send(Attached { revision: Revision(expected), needs_snapshot }).unwrap();
+    }
+
+    fn loaded(&mut self, expected: u64) -> String {
+        let Call::Snapshot { id, document, reply } = self.call() else { panic!("a snapshot") };
+        assert_eq!(id.revision, Revision(expected));
+        reply.send(Ok(())).unwrap();
+        String::from_utf8(document).unwrap()
+    }
+
+    fn prepared(&mut self, expected: u64, answer: Result<Vec<String>, Vec<Fault>>) -> Vec<Change> {
+        let Call::Prepare { revision, base, changes, reply } = self.call() else { panic!("a prepare") };
+        assert_eq!((revision, base), (Revision(expected), Revision(expected - 1)));
+        reply.send(answer).unwrap();
+        changes
+    }
+
+    fn applied(&mut self, expected: u64) {
+        let Call::Apply(revision, reply) = self.call() else { panic!("an apply") };
+        assert_eq!(revision, Revision(expected));
+        reply.send(Ok(())).unwrap();
+    }
+}
+
+/// A daemon at revision 1 whose engine holds that revision.
+fn pair() -> (Place, Daemon, Engine) {
+    let place = Place::new();
+    let daemon = place.start();
+    daemon.client().commit("<one>1</one>");
+    let mut engine = Engine::start(&place);
+    engine.attached(1, true);
+    let document = engine.loaded(1);
+    assert_eq!(document, "{\"example-knobs:knobs\":{\"one\":1}}");
+    (place, daemon, engine)
+}
+
+/// Commits with one session while the test plays the engine.
+fn committing(daemon: &Daemon, content: &str) -> daemon::Session {
+    let mut session = daemon.client();
+    session.ok(&edit(content));
+    session.send("<commit/>");
+    session
+}
+
+#[test]
+fn a_commit_is_prepared_then_applied_in_words_that_the_engine_reads() {
+    let (_place, daemon, mut engine) = pair();
+    let mut session =
+        committing(&daemon, "<one nc:operation=\"delete\"/><item><name>a</name><size>2</size></item>");
+    let changes = engine.prepared(2, Ok(vec!["turn it".to_owned()]));
+    engine.applied(2);
+    assert_eq!(session.receive(), Some(Answer::Ok));
+    let change = |path: &str, edit| Change { path: path.to_owned(), edit, after: None };
+    let entry = Edit::Set("{\"name\":\"a\",\"size\":2}".to_owned());
+    assert_eq!(
+        changes,
+        vec![
+            change("/example-knobs:knobs/one", Edit::Delete),
+            change("/example-knobs:knobs/item[name='a']", entry),
+        ]
+    );
+}
+
+#[test]
+fn what_the_engine_refuses_reaches_the_client_and_changes_nothing() {
+    let (_place, daemon, mut engine) = pair();
+    let mut session = committing(&daemon, "<twin>5</twin>");
+    let (running, fault) = (
+        "one",
+        Fault {
+            path: "/example-knobs:knobs/twin".to_owned(),
+            tag: "invalid-value".to_owned(),
+            app_tag: Some("overlap".to_owned()),
+            message: "it overlaps with 'one'".to_owned(),
+        },
+    );
+    engine.prepared(2, Err(vec![fault]));
+    let Some(Answer::Errors(errors)) = session.receive() else { panic!("errors") };
+    assert_eq!((errors[0].tag, errors[0].app_tag.as_deref()), (ErrorTag::InvalidValue, Some("overlap")));
+    assert_eq!(errors[0].message, "it overlaps with 'one'");
+    assert!(errors[0].path.as_ref().is_some_and(|path| path.0.contains("twin")), "{:?}", errors[0]);
+    assert_eq!(text_of(&session.running(), running), Some("1"));
+    assert_eq!(text_of(&session.running(), "twin"), None);
+    assert_eq!(text_of(&session.candidate(), "twin"), Some("5"), "the candidate is kept");
+    // The next commit is the same revision again.
+    session.send("<commit/>");
+    engine.prepared(2, Ok(vec![]));
+    engine.applied(2);
+    assert_eq!(session.receive(), Some(Answer::Ok));
+}
+
+#[test]
+fn an_engine_that_goes_and_comes_back_is_brought_up_to_date() {
+    let (place, daemon, engine) = pair();
+    drop(engine);
+    // Whether the daemon has seen it go or not, the commit does not hang on it.
+    daemon.client().commit("<one>2</one>");
+    let mut engine = Engine::start(&place);
+    engine.attached(2, true);
+    assert_eq!(engine.loaded(2), "{\"example-knobs:knobs\":{\"one\":2}}");
+    // One that has kept the revision gets nothing but the next commit.
+    drop(engine);
+    let mut engine = Engine::start(&place);
+    engine.attached(2, false);
+    let mut session = committing(&daemon, "<one>3</one>");
+    engine.prepared(3, Ok(vec![]));
+    engine.applied(3);
+    assert_eq!(session.receive(), Some(Answer::Ok));
+}
+
+#[test]
+fn state_is_asked_of_the_engine_page_by_page_and_shown_with_the_configuration() {
+    let (_place, daemon, mut engine) = pair();
+    let mut session = daemon.client();
+    session.send(&format!("<get><filter><knobs xmlns=\"{NS}\"/></filter></get>"));
+    for (asked, json, next) in [
+        (None, "{\"example-knobs:knobs\":{\"seen\":7}}", Some("p2")),
+        (Some("p2"), "{\"example-knobs:knobs\":{\"turned\":[{\"by\":\"ada\"},{\"by\":\"bob\"}]}}", None),
+    ] {
+        let Call::State { paths, page, reply, .. } = engine.call() else { panic!("a question") };
+        assert_eq!((paths, page.as_deref()), (vec!["/example-knobs:knobs".to_owned()], asked));
+        let page = StatePage { json: json.as_bytes().to_vec(), next: next.map(str::to_owned) };
+        reply.send(Ok(page)).unwrap();
+    }
+    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
+    let xml = xml.into_string();
+    assert_eq!((text_of(&xml, "one"), text_of(&xml, "seen")), (Some("1"), Some("7")));
+    assert!(xml.contains("<turned><by>ada</by></turned><turned><by>bob</by></turned>"), "{xml}");
+    assert_eq!(text_of(&session.running(), "seen"), None, "get-config has no state");
+}
+
+#[test]
+fn state_that_the_engine_cannot_give_is_an_error() {
+    let (_place, daemon, mut engine) = pair();
+    let mut session = daemon.client();
+    session.send(&format!("<get><filter><knobs xmlns=\"{NS}\"/></filter></get>"));
+    let Call::State { reply, .. } = engine.call() else { panic!("a question") };
+    reply.send(Err("no such table".to_owned())).unwrap();
+    let Some(Answer::Errors(errors)) = session.receive() else { panic!("errors") };
+    assert!(errors[0].message.contains("no such table"), "{:?}", errors[0]);
+}
