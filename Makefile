@@ -38,6 +38,7 @@ check: setup-test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo xtask tidy
+	@if command -v cargo-deny >/dev/null; then cargo deny --log-level error check licenses bans sources; fi
 	cargo nextest run --workspace --exclude cats-conformance --status-level fail --cargo-quiet
 
 fmt:

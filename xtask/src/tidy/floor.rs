@@ -1,7 +1,8 @@
 //! The floor plan: which package stands on which level, and who may import whom.
 
+use super::licences::Licensed;
 use crate::Failure;
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -93,11 +94,19 @@ pub(crate) struct OurPackage {
 }
 
 /// Reads `cargo metadata` of the repository at `root`.
-pub(crate) fn load(root: &Path) -> Result<Vec<OurPackage>, Failure> {
-    let metadata = MetadataCommand::new()
-        .manifest_path(root.join("Cargo.toml"))
-        .exec()
-        .map_err(|e| Failure(format!("cargo metadata failed: {e}")))?;
+pub(crate) fn metadata(root: &Path) -> Result<Metadata, Failure> {
+    let command = MetadataCommand::new().manifest_path(root.join("Cargo.toml")).exec();
+    command.map_err(|e| Failure(format!("cargo metadata failed: {e}")))
+}
+
+/// The licences of everything that the workspace depends on.
+pub(crate) fn licences(metadata: &Metadata) -> Vec<Licensed> {
+    let named = |p: &Package| Licensed { name: p.name.to_string(), licence: p.license.clone() };
+    metadata.packages.iter().map(named).collect()
+}
+
+/// The packages of the workspace.
+pub(crate) fn load(root: &Path, metadata: &Metadata) -> Result<Vec<OurPackage>, Failure> {
     let ours: BTreeSet<String> = metadata.workspace_packages().iter().map(|p| p.name.to_string()).collect();
     let by_id: BTreeMap<_, &Package> = metadata.packages.iter().map(|p| (&p.id, p)).collect();
     let resolve =

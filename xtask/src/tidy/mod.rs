@@ -2,6 +2,7 @@
 //! graph of packages, the source as text and the modules' statements.
 
 mod floor;
+mod licences;
 mod rust_source;
 mod sources;
 mod text;
@@ -12,9 +13,11 @@ use crate::{Failure, repository_root, tree};
 /// Checks everything and prints one line a finding: `where: what; remedy`.
 pub(crate) fn run() -> Result<(), Failure> {
     let root = repository_root();
-    let packages = floor::load(&root)?;
+    let metadata = floor::metadata(&root)?;
+    let packages = floor::load(&root, &metadata)?;
     let files = tree::text_files(&root)?;
     let mut findings = floor::check(&packages);
+    findings.extend(licences::check(&floor::licences(&metadata), &files));
     findings.extend(sources::check(&packages, &files));
     findings.extend(text::check(&files));
     findings.extend(yang::check(&files));
