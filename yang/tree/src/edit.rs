@@ -169,7 +169,7 @@ impl Editor<'_> {
         }
         let base = match &old {
             Some(old) if op.operation != Operation::Replace => old.clone(),
-            _ => Arc::new(self.keys_only(op.node, &key)),
+            _ => Arc::new(self.keys_only(op.node, &key, children.len())),
         };
         let mut new = self.branch(base, children);
         if let Some(old) = old.as_ref().filter(|_| op.operation == Operation::Replace) {
@@ -192,8 +192,9 @@ impl Editor<'_> {
         }
     }
 
-    fn keys_only(&self, list: NodeId, key: &Key) -> Branch {
-        let mut branch = Branch::default();
+    /// An entry with its keys and room for `more` children, not more: there may be many such entries.
+    fn keys_only(&self, list: NodeId, key: &Key, more: usize) -> Branch {
+        let mut branch = Branch { children: Vec::with_capacity(key.values().len() + more) };
         for (id, value) in self.schema.list_keys(list).iter().zip(key.values()) {
             branch.set(*id, Data::Leaf(value.clone()));
         }

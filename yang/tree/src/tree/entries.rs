@@ -1,6 +1,6 @@
 //! The entries of a list or leaf-list, ordered by their keys or by the user.
 
-use crate::map::{self, Map};
+use crate::map::{self, Difference, Map};
 use crate::path::Key;
 
 /// Distance between the ranks of entries that are appended, so that inserts between them find room.
@@ -209,6 +209,34 @@ impl<V: Clone> Entries<V> {
         order.insert(rank, key.clone());
         by_key.insert(key.clone(), Ranked { rank, value: entry.value });
         true
+    }
+}
+
+impl<V: Clone + PartialEq> Entries<V> {
+    /// The entries that `old` has not or has otherwise, with what it has, in their order. What both share is not
+    /// visited.
+    pub(crate) fn changed_since<'a>(&'a self, old: Option<&'a Self>) -> Vec<(&'a Key, Option<&'a V>, &'a V)> {
+        match (old, self) {
+            (Some(Entries::Keyed(old)), Entries::Keyed(new)) => {
+                let changed = old.diff(new).filter_map(|difference| match difference {
+                    Difference::Removed(..) => None,
+                    Difference::Added(key, new) => Some((key, None, new)),
+                    Difference::Changed(key, old, new) => Some((key, Some(old), new)),
+                });
+                changed.collect()
+            }
+            (Some(Entries::Ranked { by_key: old, .. }), Entries::Ranked { by_key: new, .. }) => {
+                let changed = old.diff(new).filter_map(|difference| match difference {
+                    Difference::Removed(..) => None,
+                    Difference::Added(key, new) => Some((new.rank, key, None, &new.value)),
+                    Difference::Changed(key, old, new) => Some((new.rank, key, Some(&old.value), &new.value)),
+                });
+                let mut changed: Vec<_> = changed.collect();
+                changed.sort_by_key(|(rank, ..)| *rank);
+                changed.into_iter().map(|(_, key, old, new)| (key, old, new)).collect()
+            }
+            _ => self.iter().map(|(key, value)| (key, old.and_then(|old| old.get(key)), value)).collect(),
+        }
     }
 }
 

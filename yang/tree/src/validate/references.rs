@@ -108,7 +108,7 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    fn branch(&mut self, parent: Option<NodeId>, base: Option<&Arc<Branch>>, new: &'t Arc<Branch>) {
+    fn branch(&mut self, parent: Option<NodeId>, base: Option<&'t Arc<Branch>>, new: &'t Arc<Branch>) {
         let same = base.is_some_and(|base| Arc::ptr_eq(base, new));
         if same && parent.map_or(self.stale.is_empty(), |parent| !self.stale.contains(&parent)) {
             return;
@@ -120,7 +120,7 @@ impl<'t> Walk<'t> {
         self.above.pop();
     }
 
-    fn child(&mut self, id: NodeId, before: Option<&Data>, now: &'t Data) {
+    fn child(&mut self, id: NodeId, before: Option<&'t Data>, now: &'t Data) {
         match now {
             Data::Leaf(value) if self.references.contains_key(&id) => {
                 if self.stale.contains(&id) || before != Some(now) {
@@ -148,10 +148,9 @@ impl<'t> Walk<'t> {
                     Some(Data::List(before)) => Some(before),
                     _ => None,
                 };
-                if before.is_some_and(|before| Arc::ptr_eq(before, entries)) && !self.stale.contains(&id) {
-                    return;
-                }
-                for (key, entry) in entries.iter() {
+                // Where references may have lost their target, entries that did not change are asked too.
+                let base = before.filter(|_| !self.stale.contains(&id)).map(|before| &**before);
+                for (key, _, entry) in entries.changed_since(base) {
                     self.trail.steps.push(Step { node: id, key: Some(key.clone()) });
                     self.branch(Some(id), before.and_then(|before| before.get(key)), entry);
                     self.trail.steps.pop();

@@ -125,11 +125,7 @@ impl Walk<'_> {
     }
 
     fn entries(&mut self, id: NodeId, old: Option<&Entries<Arc<Branch>>>, entries: &Entries<Arc<Branch>>) {
-        for (key, entry) in entries.iter() {
-            let before = old.and_then(|old| old.get(key));
-            if before.is_some_and(|before| Arc::ptr_eq(before, entry)) {
-                continue;
-            }
+        for (key, before, entry) in entries.changed_since(old) {
             self.trail.steps.push(Step { node: id, key: Some(key.clone()) });
             self.branch(Some(id), before, entry);
             self.trail.steps.pop();
