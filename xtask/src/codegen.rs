@@ -8,7 +8,7 @@ mod types;
 
 use crate::Failure;
 use cats_yang_tree::schema::Schema;
-use names::Names;
+use names::{Names, Space};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -22,7 +22,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     let schema = compiled_schema()?;
     let folder = folder();
     let files = generate(&schema)?;
-    fs::create_dir_all(&folder).map_err(Failure::io("create", &folder))?;
+    let state = folder.join("state");
+    fs::create_dir_all(&state).map_err(Failure::io("create", &state))?;
     for (name, text) in &files {
         let path = folder.join(name);
         if fs::read_to_string(&path).ok().as_ref() != Some(text) {
@@ -46,10 +47,16 @@ fn folder() -> PathBuf {
 /// The files as they are, by name.
 fn committed(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).map_err(Failure::io("read", folder))? {
-        let path = entry.map_err(Failure::io("read", folder))?.path();
-        let text = fs::read_to_string(&path).map_err(Failure::io("read", &path))?;
-        files.insert(path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text);
+    for within in ["", "state/"] {
+        let folder = folder.join(within);
+        for entry in fs::read_dir(&folder).map_err(Failure::io("read", &folder))? {
+            let path = entry.map_err(Failure::io("read", &folder))?.path();
+            if path.is_file() {
+                let text = fs::read_to_string(&path).map_err(Failure::io("read", &path))?;
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                files.insert(format!("{within}{name}"), text);
+            }
+        }
     }
     Ok(files)
 }
@@ -57,22 +64,26 @@ fn committed(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 /// The files as they should be, by name.
 fn generate(schema: &Schema) -> Result<BTreeMap<String, String>, Failure> {
     let mut names = Names::new(schema);
-    let roots = structs::roots(schema)?;
-    for root in &roots {
-        structs::generate(&mut names, root.node)?;
-    }
     let mut files = BTreeMap::new();
-    let mut modules = Vec::new();
-    for (module, items) in names.into_items() {
-        let ident = names::snake(&module);
-        let text = format!("{HEADER}//! What `{module}` defines.\n\n{}", items.join("\n"));
-        files.insert(format!("{ident}.rs"), rustfmt(&text)?);
-        modules.push(ident);
+    let mut trees = Vec::new();
+    for (space, file) in [(Space::Config, "mod.rs"), (Space::State, "state/mod.rs")] {
+        names.space = space;
+        let roots = structs::roots(schema, space)?;
+        for root in &roots {
+            structs::generate(&mut names, root.node)?;
+        }
+        trees.push((space, file, roots));
     }
-    files.insert(
-        "mod.rs".to_owned(),
-        rustfmt(&format!("{HEADER}{}", structs::config(schema, &roots, &modules)))?,
-    );
+    for (space, file, roots) in trees {
+        names.space = space;
+        let text = structs::root(&names, &roots, &names.modules());
+        files.insert(file.to_owned(), rustfmt(&format!("{HEADER}{text}"))?);
+    }
+    for (file, items) in names.into_items() {
+        let module = file.rsplit('/').next().unwrap_or_default().replace('_', "-");
+        let text = format!("{HEADER}//! What `{module}` defines.\n\n{}", items.join("\n"));
+        files.insert(format!("{file}.rs"), rustfmt(&text)?);
+    }
     files.insert("leafs.rs".to_owned(), rustfmt(&format!("{HEADER}{}", leafs::table(schema)))?);
     Ok(files)
 }
@@ -80,7 +91,7 @@ fn generate(schema: &Schema) -> Result<BTreeMap<String, String>, Failure> {
 /// The schema comes through a process: this program must also run where the standard modules have not been
 /// fetched yet, so it does not link what embeds them.
 fn compiled_schema() -> Result<Schema, Failure> {
-    let arguments = ["run", "--quiet", "--package", "cats-yang-schema", "--example", "print_schema"];
+    let arguments = ["run", "--quiet", "--package", "cats-yang-schema", "--bin", "cats-print-schema"];
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(arguments)
         .output()
@@ -89,7 +100,7 @@ fn compiled_schema() -> Result<Schema, Failure> {
         return Err(Failure(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
     let schema: Schema = serde_json::from_slice(&output.stdout)
-        .map_err(|error| Failure(format!("print_schema does not print a schema: {error}")))?;
+        .map_err(|error| Failure(format!("cats-print-schema does not print a schema: {error}")))?;
     Ok(schema.indexed())
 }
 

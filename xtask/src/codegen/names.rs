@@ -3,11 +3,30 @@
 use cats_yang_tree::schema::{ModuleId, NodeId, Schema};
 use std::collections::BTreeMap;
 
+/// Which of the two trees is generated: the configuration, or the state with the keys above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Space {
+    Config,
+    State,
+}
+
+impl Space {
+    /// The file of a module, without its ending, below the directory of the generated code.
+    fn file(self, module: &str) -> String {
+        match self {
+            Space::Config => snake(module),
+            Space::State => format!("state/{}", snake(module)),
+        }
+    }
+}
+
 /// What an item was generated for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// A container, a list, or the type that a leaf defines for itself.
-    Node(NodeId),
+    /// A container or list.
+    Struct(Space, NodeId),
+    /// A leaf that defines its own type.
+    Leaf(NodeId),
     /// A typedef.
     Typedef(ModuleId, String),
 }
@@ -15,6 +34,7 @@ pub(crate) enum Source {
 /// The items that were generated so far.
 pub(crate) struct Names<'a> {
     pub(crate) schema: &'a Schema,
+    pub(crate) space: Space,
     taken: BTreeMap<(String, String), Source>,
     known: BTreeMap<Source, (String, String)>,
     items: BTreeMap<String, Vec<String>>,
@@ -22,13 +42,19 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(crate) fn new(schema: &'a Schema) -> Self {
-        Self { schema, taken: BTreeMap::new(), known: BTreeMap::new(), items: BTreeMap::new() }
+        Self {
+            schema,
+            space: Space::Config,
+            taken: BTreeMap::new(),
+            known: BTreeMap::new(),
+            items: BTreeMap::new(),
+        }
     }
 
     /// The path of the item of `source`, if it was generated, as seen from the generated modules.
     pub(crate) fn path(&self, source: &Source) -> Option<String> {
-        let (module, name) = self.known.get(source)?;
-        Some(format!("super::{}::{name}", snake(module)))
+        let (file, name) = self.known.get(source)?;
+        Some(format!("crate::generated::{}::{name}", file.replace('/', "::")))
     }
 
     /// Gives `source` the first of the names that its module has not given yet.
@@ -39,7 +65,7 @@ impl<'a> Names<'a> {
         names: impl Iterator<Item = String>,
     ) -> String {
         for name in names {
-            let place = (module.to_owned(), name.clone());
+            let place = (self.space.file(module), name.clone());
             if !self.taken.contains_key(&place) {
                 self.taken.insert(place.clone(), source.clone());
                 self.known.insert(source, place);
@@ -51,10 +77,17 @@ impl<'a> Names<'a> {
 
     /// Keeps the text of an item.
     pub(crate) fn add(&mut self, module: &str, item: String) {
-        self.items.entry(module.to_owned()).or_default().push(item);
+        self.items.entry(self.space.file(module)).or_default().push(item);
     }
 
-    /// All items by module.
+    /// The modules of the current tree that have items, as identifiers.
+    pub(crate) fn modules(&self) -> Vec<String> {
+        let of_space = |file: &&String| file.contains('/') == (self.space == Space::State);
+        let files = self.items.keys().filter(of_space);
+        files.map(|file| file.rsplit('/').next().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// All items by file, without its ending.
     pub(crate) fn into_items(self) -> BTreeMap<String, Vec<String>> {
         self.items
     }

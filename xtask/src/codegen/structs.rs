@@ -1,6 +1,6 @@
 //! Structs for containers and lists, and the root.
 
-use super::names::{self, Names, Source, snake};
+use super::names::{self, Names, Source, Space, snake};
 use super::types::{self, Rust};
 use crate::Failure;
 use cats_yang_tree::schema::{Node, NodeId, NodeKind, Schema, TypeRef};
@@ -16,7 +16,8 @@ pub(crate) struct Root {
 /// The node that holds most of the model. A new revision of the draft that renames it is met here.
 const CATS: [(&str, &str); 2] = [("ietf-routing", "routing"), ("ietf-cats", "cats")];
 
-pub(crate) fn roots(schema: &Schema) -> Result<Vec<Root>, Failure> {
+/// The roots of a tree.
+pub(crate) fn roots(schema: &Schema, space: Space) -> Result<Vec<Root>, Failure> {
     let mut at = None;
     let mut members = Vec::new();
     for (module, name) in CATS {
@@ -29,7 +30,10 @@ pub(crate) fn roots(schema: &Schema) -> Result<Vec<Root>, Failure> {
     for id in schema.data_children_of(None) {
         let node = schema.node(*id);
         let ours = schema.module_of(*id).name.starts_with("cats-");
-        if ours && node.config && matches!(node.kind, NodeKind::Container { .. } | NodeKind::List { .. }) {
+        if ours
+            && belongs(schema, space, *id)
+            && matches!(node.kind, NodeKind::Container { .. } | NodeKind::List { .. })
+        {
             roots.push(Root { node: *id, members: vec![member(schema, None, *id)] });
         }
     }
@@ -62,7 +66,7 @@ struct Member {
 
 /// Generates the struct of a container or list and all below it.
 pub(crate) fn generate(names: &mut Names<'_>, id: NodeId) -> Result<String, Failure> {
-    let source = Source::Node(id);
+    let source = Source::Struct(names.space, id);
     if let Some(path) = names.path(&source) {
         return Ok(path);
     }
@@ -73,7 +77,7 @@ pub(crate) fn generate(names: &mut Names<'_>, id: NodeId) -> Result<String, Fail
     let name = names.claim(source.clone(), &module, wanted.into_iter());
     let mut members = Vec::new();
     for child in schema.data_children(id) {
-        if schema.node(*child).config {
+        if belongs(schema, names.space, *child) {
             members.push(member_of(names, node, *child)?);
         }
     }
@@ -86,6 +90,23 @@ pub(crate) fn generate(names: &mut Names<'_>, id: NodeId) -> Result<String, Fail
     }
     names.add(&module, text);
     Ok(names.path(&source).unwrap_or_default())
+}
+
+/// Whether a node is in a tree: every node of configuration; or of state, with the keys above and the containers
+/// and lists on the way.
+fn belongs(schema: &Schema, space: Space, id: NodeId) -> bool {
+    let node = schema.node(id);
+    match (space, &node.kind) {
+        (Space::Config, _) => node.config,
+        (Space::State, NodeKind::Leaf { .. } | NodeKind::LeafList { .. }) => {
+            !node.config || schema.is_key(id)
+        }
+        (Space::State, _) => has_state(schema, id),
+    }
+}
+
+fn has_state(schema: &Schema, id: NodeId) -> bool {
+    !schema.node(id).config || schema.data_children(id).iter().any(|child| has_state(schema, *child))
 }
 
 fn member_of(names: &mut Names<'_>, parent: &Node, id: NodeId) -> Result<Member, Failure> {
@@ -110,12 +131,16 @@ fn member_of(names: &mut Names<'_>, parent: &Node, id: NodeId) -> Result<Member,
         }
         NodeKind::Container { presence } => {
             let inner = format!("std::sync::Arc<{}>", generate(names, id)?);
-            member.declared = if *presence { format!("Option<{inner}>") } else { inner };
+            let presence = *presence && names.space == Space::Config;
+            member.declared = if presence { format!("Option<{inner}>") } else { inner };
         }
-        NodeKind::List { user_ordered: false, .. } => {
+        // The order of a list of state is the node's own affair (RFC 7950 section 7.7.7): here that of its keys.
+        NodeKind::List { user_ordered, keys, .. } if !(keys.is_empty() || *user_ordered && node.config) => {
             member.declared = format!("crate::field::List<{}>", generate(names, id)?);
         }
-        NodeKind::List { .. } => return Err(unsupported(schema, node, "user-ordered list")),
+        NodeKind::List { .. } => {
+            return Err(unsupported(schema, node, "list that is user-ordered or has no key"));
+        }
         NodeKind::Anydata | NodeKind::Anyxml => return Err(unsupported(schema, node, "anydata")),
         _ => return Err(unsupported(schema, node, "node of that kind")),
     }
@@ -129,7 +154,11 @@ fn leaf(names: &mut Names<'_>, parent: &Node, node: &Node, member: &mut Member) 
     let rust = types::of_leaf(names, node, ty)?;
     let key = schema.is_key(node.id);
     let whole = matches!(parent.kind, NodeKind::List { .. } | NodeKind::Container { presence: true });
-    let always = *mandatory && whole && node.whens.is_empty() && schema.case_of(node.id).is_none();
+    let always = names.space == Space::Config
+        && *mandatory
+        && whole
+        && node.whens.is_empty()
+        && schema.case_of(node.id).is_none();
     member.mandatory = key || always;
     member.declared = if member.mandatory { rust.path.clone() } else { format!("Option<{}>", rust.path) };
     member.default = match default {
@@ -306,38 +335,52 @@ fn key_struct(name: &str, keys: &[(&Member, &Rust)]) -> String {
     text + "}\n\n"
 }
 
-/// The root of the model, in `mod.rs`.
-pub(crate) fn config(schema: &Schema, roots: &[Root], modules: &[String]) -> String {
-    let mut text = String::from("//! The typed configuration.\n\n");
+/// The root of a tree, in its `mod.rs`.
+pub(crate) fn root(names: &Names<'_>, roots: &[Root], modules: &[String]) -> String {
+    let (name, what) = match names.space {
+        Space::Config => ("Config", "The configuration of a node, as far as it is ours."),
+        Space::State => {
+            ("State", "The operational state of a node, with the keys of the entries that it stands in.")
+        }
+    };
+    let mut text = format!("//! {what}\n\n");
     for module in modules {
         let _ = writeln!(text, "pub mod {module};");
     }
-    text += "mod leafs;\n\npub use leafs::CONFIG_LEAVES;\n\n";
-    text += "/// The configuration of a node, as far as it is ours.\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct Config {\n";
+    if names.space == Space::Config {
+        text += "pub mod state;\nmod leafs;\n\npub use leafs::CONFIG_LEAVES;\n";
+    }
+    let _ = writeln!(text, "\n/// {what}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} {{");
     let mut members = Vec::new();
     for root in roots {
-        let node = schema.node(root.node);
-        let ident = snake(&node.name);
-        let path = format!("{}::{}", snake(&schema.module_of(root.node).name), names::camel(&node.name));
+        let node = names.schema.node(root.node);
+        let path = names.path(&Source::Struct(names.space, root.node)).unwrap_or_default();
         let declared = match node.kind {
             NodeKind::List { .. } => format!("crate::field::List<{path}>"),
             NodeKind::Container { presence: true } => format!("Option<std::sync::Arc<{path}>>"),
             _ => format!("std::sync::Arc<{path}>"),
         };
         text += &names::doc(node.description.as_deref().unwrap_or_default(), "    ");
+        let ident = snake(&node.name);
         let _ = writeln!(text, "    pub {ident}: {declared},");
         members.push(ident);
     }
-    text += "}\n\nimpl Config {\n    /// The JSON names from the top to each root.\n    pub(crate) const ROOTS: &'static [&'static [&'static str]] = &[";
+    text + "}\n\n" + &rooted(name, roots, &members)
+}
+
+fn rooted(name: &str, roots: &[Root], members: &[String]) -> String {
+    let mut text = format!(
+        "impl crate::field::Rooted for {name} {{\n    const ROOTS: &'static [&'static [&'static str]] = &["
+    );
     for root in roots {
         let _ = writeln!(text, "&{:?},", root.members);
     }
-    text += "];\n\n    /// The root of that index in [`Config::ROOTS`].\n    pub(crate) fn root(&mut self, index: usize) -> Option<&mut dyn crate::field::Field> {\n        match index {\n";
+    text += "];\n\n    fn root(&mut self, index: usize) -> Option<&mut dyn crate::field::Field> {\n        match index {\n";
     for (index, ident) in members.iter().enumerate() {
         let _ = writeln!(text, "            {index} => Some(&mut self.{ident}),");
     }
-    text += "            _ => None,\n        }\n    }\n\n    /// All roots in the order of [`Config::ROOTS`].\n    pub(crate) fn roots(&self) -> Vec<&dyn crate::field::Field> {\n        vec![";
-    for ident in &members {
+    text += "            _ => None,\n        }\n    }\n\n    fn roots(&self) -> Vec<&dyn crate::field::Field> {\n        vec![";
+    for ident in members {
         let _ = writeln!(text, "&self.{ident},");
     }
     text + "]\n    }\n}\n"

@@ -121,7 +121,7 @@ fn item(names: &mut Names<'_>, node: &Node, ty: &TypeRef) -> (String, Option<(St
         }
         None => {
             let module = names.schema.module_of(node.id).name.clone();
-            (Source::Node(node.id), module, names.of_node(node.id))
+            (Source::Leaf(node.id), module, names.of_node(node.id))
         }
     };
     if let Some(path) = names.path(&source) {

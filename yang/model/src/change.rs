@@ -1,7 +1,8 @@
 //! Changes of a configuration, as they come with a commit.
 
-use crate::field::At;
+use crate::field::{At, Rooted};
 use crate::generated::Config;
+use crate::generated::state::State;
 use crate::path;
 use cats_yang_tree::diff::{Record, RecordOperation};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -88,34 +89,12 @@ impl Config {
     /// # Errors
     /// The first node that the model cannot hold.
     pub fn from_json(snapshot: &Json) -> Result<Self, ApplyError> {
-        let mut config = Self::default();
-        if !snapshot.is_object() {
-            return Err(ApplyError::Value {
-                path: "/".to_owned(),
-                reason: "an object is expected".to_owned(),
-            });
-        }
-        for (index, members) in Self::ROOTS.iter().enumerate() {
-            let found = members.iter().try_fold(snapshot, |at, member| at.get(member));
-            if let (Some(value), Some(field)) = (found, config.root(index)) {
-                field.read(value, &At::root(&members.join("/")))?;
-            }
-        }
-        Ok(config)
+        read(snapshot)
     }
 
     /// The configuration as one RFC 7951 object. Defaults that are not set are left out.
     pub fn to_json(&self) -> Json {
-        let mut whole = Json::Object(serde_json::Map::new());
-        for (members, field) in Self::ROOTS.iter().zip(self.roots()) {
-            let Some(value) = field.write() else { continue };
-            let mut at = &mut whole;
-            for member in *members {
-                at = &mut at[*member];
-            }
-            *at = value;
-        }
-        whole
+        write(self)
     }
 
     /// Makes one change; false when it concerns nothing that the model has.
@@ -123,35 +102,87 @@ impl Config {
     /// # Errors
     /// When the path or the value does not fit the model or the configuration; see [`ApplyError`].
     pub fn apply(&mut self, change: &Change) -> Result<bool, ApplyError> {
-        let steps = path::parse(&change.path)?;
-        let names: Vec<&str> = steps.iter().map(|step| step.member.as_str()).collect();
-        for (index, members) in Self::ROOTS.iter().enumerate() {
-            if members.len() > names.len() && members.starts_with(&names) {
-                // A non-presence container above ours never changes, only what is in it.
-                return Err(ApplyError::Unknown { path: change.path.clone() });
-            }
-            if !names.starts_with(members) {
-                continue;
-            }
-            let (own, rest) = steps.split_at(members.len());
-            if let (Some(step), Some(field)) = (own.last(), self.root(index)) {
-                field.apply(step, rest, change, &At::root(&members.join("/")))?;
-                return Ok(true);
+        apply(self, change)
+    }
+}
+
+impl State {
+    /// State from one RFC 7951 object of top-level members; configuration in it is refused, but for keys.
+    ///
+    /// # Errors
+    /// The first node that the model cannot hold.
+    pub fn from_json(state: &Json) -> Result<Self, ApplyError> {
+        read(state)
+    }
+
+    /// The state as one RFC 7951 object.
+    pub fn to_json(&self) -> Json {
+        write(self)
+    }
+}
+
+fn read<T: Rooted>(whole: &Json) -> Result<T, ApplyError> {
+    let mut tree = T::default();
+    if !whole.is_object() {
+        return Err(ApplyError::Value { path: "/".to_owned(), reason: "an object is expected".to_owned() });
+    }
+    for (index, members) in T::ROOTS.iter().enumerate() {
+        let found = members.iter().try_fold(whole, |at, member| at.get(member));
+        if let (Some(value), Some(field)) = (found, tree.root(index)) {
+            field.read(value, &At::root(&members.join("/")))?;
+        }
+    }
+    Ok(tree)
+}
+
+fn write<T: Rooted>(tree: &T) -> Json {
+    let mut whole = Json::Object(serde_json::Map::new());
+    for (members, field) in T::ROOTS.iter().zip(tree.roots()) {
+        let Some(value) = field.write() else { continue };
+        let mut at = &mut whole;
+        for member in *members {
+            at = &mut at[*member];
+        }
+        *at = value;
+    }
+    whole
+}
+
+fn apply<T: Rooted>(tree: &mut T, change: &Change) -> Result<bool, ApplyError> {
+    let steps = path::parse(&change.path)?;
+    let names: Vec<&str> = steps.iter().map(|step| step.member.as_str()).collect();
+    for (index, members) in T::ROOTS.iter().enumerate() {
+        if members.len() > names.len() && members.starts_with(&names) {
+            // A non-presence container above ours never changes, only what is in it.
+            return Err(ApplyError::Unknown { path: change.path.clone() });
+        }
+        if !names.starts_with(members) {
+            continue;
+        }
+        let (own, rest) = steps.split_at(members.len());
+        if let (Some(step), Some(field)) = (own.last(), tree.root(index)) {
+            field.apply(step, rest, change, &At::root(&members.join("/")))?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+macro_rules! serde_by_json {
+    ($($tree:ty),*) => {$(
+        impl Serialize for $tree {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.to_json().serialize(serializer)
             }
         }
-        Ok(false)
-    }
+
+        impl<'de> Deserialize<'de> for $tree {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let json = Json::deserialize(deserializer)?;
+                Self::from_json(&json).map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
 }
 
-impl Serialize for Config {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_json().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let snapshot = Json::deserialize(deserializer)?;
-        Self::from_json(&snapshot).map_err(serde::de::Error::custom)
-    }
-}
+serde_by_json!(Config, State);

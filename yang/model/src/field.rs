@@ -132,6 +132,18 @@ pub trait Branch: Clone + Default + PartialEq + fmt::Debug + Send + Sync + 'stat
     }
 }
 
+/// A whole tree.
+pub trait Rooted: Default {
+    /// The JSON names from the top to each root.
+    const ROOTS: &'static [&'static [&'static str]];
+
+    /// The root of that index in [`Rooted::ROOTS`].
+    fn root(&mut self, index: usize) -> Option<&mut dyn Field>;
+
+    /// All roots in the order of [`Rooted::ROOTS`].
+    fn roots(&self) -> Vec<&dyn Field>;
+}
+
 /// A list entry.
 pub trait Entry: Branch {
     /// Its key: the leaf's own type, or a struct of several.

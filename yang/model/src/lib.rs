@@ -1,5 +1,5 @@
-//! The typed configuration, generated from the YANG modules by `cargo xtask codegen`: plain structs whose lists are
-//! the persistent maps of yang/tree and whose containers and entries stand behind [`Arc`](std::sync::Arc), so that
+//! The typed configuration and state, generated from the YANG modules by `cargo xtask codegen`: plain structs whose
+//! lists are the persistent maps of yang/tree and whose containers and entries stand behind [`Arc`](std::sync::Arc), so that
 //! a clone is cheap and shares what is equal.
 //!
 //! - [`generated`] holds [`Config`] and, by module, the structs, enumerations and unions below it. A leaf is an
@@ -7,6 +7,8 @@
 //!   applies it.
 //! - [`Config::from_json`] reads a snapshot, [`Config::apply`] makes one [`Change`] at a cost that does not depend
 //!   on the size of the configuration, [`Config::to_json`] writes it.
+//! - [`State`] is what a node tells of itself, with the keys above it; its containers are never absent, its leafs
+//!   are all optional but for keys.
 //!
 //! This crate must not know where a configuration comes from or what its values mean. It assumes that it is valid:
 //! it checks what its types can hold, and neither ranges nor constraints.
@@ -19,5 +21,6 @@ mod path;
 
 pub use change::{ApplyError, Change, Operation};
 pub use field::{Branch, Entry, LeafList, List};
+pub use generated::state::State;
 pub use generated::{CONFIG_LEAVES, Config};
 pub use leaf::{Decimal64, Empty, Leaf};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may
 
-use cats_yang_model::{ApplyError, CONFIG_LEAVES, Change, Config, Operation};
+use cats_yang_model::{ApplyError, CONFIG_LEAVES, Change, Config, Operation, State};
 use cats_yang_schema::{default_modules, load};
 use cats_yang_tree::ops::{Operation as EditOperation, Ops};
 use cats_yang_tree::schema::{Canonical, Integer, ModuleId, NodeId, NodeKind, Schema, Type, TypeRef};
@@ -48,11 +48,11 @@ fn member(parent: NodeId, id: NodeId) -> String {
 }
 
 /// A random object of a container or list entry, without empty containers. Constraints do not matter here.
-fn object(id: NodeId, dice: &mut Dice) -> Map<String, Json> {
+fn object(id: NodeId, state: bool, dice: &mut Dice) -> Map<String, Json> {
     let mut members = Map::new();
     for child in schema().data_children(id) {
         let node = schema().node(*child);
-        if !node.config {
+        if !(if state { schema().is_key(*child) || has_state(*child) } else { node.config }) {
             continue;
         }
         let name = member(id, *child);
@@ -72,14 +72,14 @@ fn object(id: NodeId, dice: &mut Dice) -> Map<String, Json> {
                 }
             }
             NodeKind::Container { presence } => {
-                let inner = object(*child, dice);
-                if (*presence && dice.roll(2) == 0) || (!*presence && !inner.is_empty()) {
+                let inner = object(*child, state, dice);
+                if (*presence && !state && dice.roll(2) == 0) || (!*presence && !inner.is_empty()) {
                     members.insert(name, Json::Object(inner));
                 }
             }
             NodeKind::List { .. } => {
                 let entries: BTreeMap<String, Map<String, Json>> = (0..dice.roll(4))
-                    .map(|_| object(*child, dice))
+                    .map(|_| object(*child, state, dice))
                     .map(|entry| (predicates(*child, &entry), entry))
                     .collect();
                 if !entries.is_empty() {
@@ -117,7 +117,8 @@ fn leaf(ty: &TypeRef, dice: &mut Dice) -> Json {
             Canonical::Ipv6Address => json!(format!("2001:db8::{}", dice.roll(4) + 1)),
             Canonical::Ipv4Prefix => json!(format!("198.51.{}.0/24", dice.roll(4))),
             Canonical::Ipv6Prefix => json!(format!("2001:db8:{}::/48", dice.roll(4) + 1)),
-            _ => json!(word(ty, dice)),
+            Canonical::DateAndTime => json!(format!("2026-11-29T22:00:0{}+00:00", dice.roll(9))),
+            Canonical::Text | Canonical::Lowercase => json!(word(ty, dice)),
         },
         other => panic!("{other:?}"),
     }
@@ -143,8 +144,12 @@ fn predicates(list: NodeId, entry: &Map<String, Json>) -> String {
     keys.map(|key| format!("[{key}={}]", quoted(&text(&entry[&key])))).collect()
 }
 
+fn has_state(id: NodeId) -> bool {
+    !schema().node(id).config || schema().data_children(id).iter().any(|child| has_state(*child))
+}
+
 fn config(seed: u64) -> Json {
-    let cats = object(cats(), &mut Dice(seed));
+    let cats = object(cats(), false, &mut Dice(seed));
     if cats.is_empty() { json!({}) } else { json!({"ietf-routing:routing": {"ietf-cats:cats": cats}}) }
 }
 
@@ -255,6 +260,13 @@ proptest! {
     }
 
     #[test]
+    fn state_is_read_and_written_without_loss(seed: u64) {
+        let json = json!({"ietf-routing:routing": {"ietf-cats:cats": object(cats(), true, &mut Dice(seed))}});
+        let read = State::from_json(&json).expect("the model holds it").to_json();
+        prop_assert_eq!(sorted(&Json::Object(cats_of(&read))), sorted(&Json::Object(cats_of(&json))));
+    }
+
+    #[test]
     fn the_changes_from_one_configuration_to_another_lead_to_it(old: u64, new: u64) {
         let (before, after) = (config(old), config(new));
         let mut changes = Vec::new();
@@ -329,6 +341,13 @@ fn a_change_that_does_not_fit_is_refused_with_its_place() {
     let instance = apply(&format!("{service}/instance[csci-id='1']"), Operation::Set(json!({"csci-id": 1})));
     let egress = format!("{service}/instance[csci-id='1']/egress");
     assert_eq!(instance, Err(ApplyError::Missing { path: egress }));
+}
+
+#[test]
+fn configuration_is_no_state() {
+    let json = json!({"ietf-routing:routing": {"ietf-cats:cats": {"base": {"enable": true}}}});
+    let path = "/ietf-routing:routing/ietf-cats:cats/base".to_owned();
+    assert_eq!(State::from_json(&json), Err(ApplyError::Unknown { path }));
 }
 
 #[test]

@@ -279,13 +279,13 @@ pub struct PathSelector {
     /// The name of this path selector: its certificate carries the URI 'cats:cps:' and this name.
     pub node_id: Option<String>,
     /// Where forwarders of other nodes attach, over gRPC and mutual TLS.
-    pub listen: Option<std::sync::Arc<super::cats_cps::Listen>>,
+    pub listen: Option<std::sync::Arc<crate::generated::cats_cps::Listen>>,
     /// A forwarder that may attach; a forwarder of this node needs no entry.
-    pub forwarder: crate::field::List<super::cats_cps::Forwarder>,
+    pub forwarder: crate::field::List<crate::generated::cats_cps::Forwarder>,
     /// How long each step of a new flow may take.
-    pub deadlines: std::sync::Arc<super::cats_cps::Deadlines>,
+    pub deadlines: std::sync::Arc<crate::generated::cats_cps::Deadlines>,
     /// Limits of new flows.
-    pub admission: std::sync::Arc<super::cats_cps::Admission>,
+    pub admission: std::sync::Arc<crate::generated::cats_cps::Admission>,
     /// How many decisions are kept to be looked at; the oldest goes first. Default: 1024.
     pub decision_history: Option<u32>,
 }

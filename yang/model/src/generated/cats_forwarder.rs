@@ -172,7 +172,7 @@ impl Pending {
 pub struct Ingress {
     /// An interface of clients. A flow is steered only where its packets enter through one. Service
     /// addresses that are on-link on one are answered in ARP and neighbour discovery.
-    pub access_interface: crate::field::List<super::cats_forwarder::AccessInterface>,
+    pub access_interface: crate::field::List<crate::generated::cats_forwarder::AccessInterface>,
     /// The local segment (End.DX4) by which egresses send the IPv4 answers back.
     pub decapsulation_sid_v4: Option<std::net::Ipv6Addr>,
     /// The local segment (End.DX6) by which egresses send the IPv6 answers back.
@@ -181,7 +181,7 @@ pub struct Ingress {
     pub max_segments: Option<u8>,
     /// Bounds of the packets that are held until their flow is bound. A packet beyond one is dropped and
     /// counted.
-    pub pending: std::sync::Arc<super::cats_forwarder::Pending>,
+    pub pending: std::sync::Arc<crate::generated::cats_forwarder::Pending>,
 }
 
 impl crate::field::Branch for Ingress {
@@ -271,15 +271,15 @@ impl crate::field::Entry for Locator {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// The instance.
-    pub csci_id: super::ietf_cats::CsciId,
+    pub csci_id: crate::generated::ietf_cats::CsciId,
     /// Where the instance is reached.
-    pub locator: crate::field::List<super::cats_forwarder::Locator>,
+    pub locator: crate::field::List<crate::generated::cats_forwarder::Locator>,
 }
 
 impl Default for Delivery {
     fn default() -> Self {
         Self {
-            csci_id: <super::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
+            csci_id: <crate::generated::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
             locator: Default::default(),
         }
     }
@@ -302,7 +302,7 @@ impl crate::field::Branch for Delivery {
 }
 
 impl crate::field::Entry for Delivery {
-    type Key = super::ietf_cats::CsciId;
+    type Key = crate::generated::ietf_cats::CsciId;
 
     const KEYS: &'static [&'static str] = &["csci-id"];
 
@@ -332,7 +332,7 @@ pub struct Owner {
     /// family.
     pub segment: crate::field::LeafList<std::net::Ipv6Addr>,
     /// The headend behaviour. Default: reduced.
-    pub encapsulation_mode: Option<super::cats_pce::EncapsulationMode>,
+    pub encapsulation_mode: Option<crate::generated::cats_pce::EncapsulationMode>,
 }
 
 impl Default for Owner {
@@ -371,8 +371,8 @@ impl crate::field::Branch for Owner {
 
 impl Owner {
     /// The headend behaviour. Default: reduced.
-    pub fn encapsulation_mode(&self) -> super::cats_pce::EncapsulationMode {
-        self.encapsulation_mode.unwrap_or(super::cats_pce::EncapsulationMode::Reduced)
+    pub fn encapsulation_mode(&self) -> crate::generated::cats_pce::EncapsulationMode {
+        self.encapsulation_mode.unwrap_or(crate::generated::cats_pce::EncapsulationMode::Reduced)
     }
 }
 
@@ -404,10 +404,10 @@ pub struct Egress {
     pub decapsulation_sid_v6: Option<std::net::Ipv6Addr>,
     /// An instance that this egress delivers to. A packet to anything else is dropped after decapsulation
     /// and counted.
-    pub delivery: crate::field::List<super::cats_forwarder::Delivery>,
+    pub delivery: crate::field::List<crate::generated::cats_forwarder::Delivery>,
     /// The ingress that owns the flows of a client prefix: answers to it are sent there. An answer to a
     /// client without owner is dropped and counted. Clients that enter at this node itself need no entry.
-    pub owner: crate::field::List<super::cats_forwarder::Owner>,
+    pub owner: crate::field::List<crate::generated::cats_forwarder::Owner>,
 }
 
 impl crate::field::Branch for Egress {
@@ -440,14 +440,14 @@ pub struct Forwarder {
     pub node_id: Option<String>,
     /// The path selector that this forwarder asks, over gRPC and mutual TLS. Without it, the one of this
     /// node.
-    pub path_selector: Option<std::sync::Arc<super::cats_forwarder::PathSelector>>,
+    pub path_selector: Option<std::sync::Arc<crate::generated::cats_forwarder::PathSelector>>,
     /// The outer source address of the packets that this node encapsulates. It is needed where a path has
     /// segments.
     pub underlay_source: Option<std::net::Ipv6Addr>,
     /// The ingress role.
-    pub ingress: Option<std::sync::Arc<super::cats_forwarder::Ingress>>,
+    pub ingress: Option<std::sync::Arc<crate::generated::cats_forwarder::Ingress>>,
     /// The egress role.
-    pub egress: Option<std::sync::Arc<super::cats_forwarder::Egress>>,
+    pub egress: Option<std::sync::Arc<crate::generated::cats_forwarder::Egress>>,
 }
 
 impl crate::field::Branch for Forwarder {

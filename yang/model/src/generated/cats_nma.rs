@@ -105,7 +105,7 @@ impl crate::field::Entry for Path {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NetworkMetrics {
     /// The metrics from one ingress to one egress.
-    pub path: crate::field::List<super::cats_nma::Path>,
+    pub path: crate::field::List<crate::generated::cats_nma::Path>,
 }
 
 impl crate::field::Branch for NetworkMetrics {

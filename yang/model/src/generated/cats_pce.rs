@@ -230,9 +230,9 @@ impl crate::field::Entry for Link {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topology {
     /// A node.
-    pub node: crate::field::List<super::cats_pce::Node>,
+    pub node: crate::field::List<crate::generated::cats_pce::Node>,
     /// One direction of a link.
-    pub link: crate::field::List<super::cats_pce::Link>,
+    pub link: crate::field::List<crate::generated::cats_pce::Link>,
 }
 
 impl crate::field::Branch for Topology {
@@ -256,9 +256,9 @@ impl crate::field::Branch for Topology {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathComputation {
     /// The headend behaviour of the paths that it answers. Default: reduced.
-    pub encapsulation_mode: Option<super::cats_pce::EncapsulationMode>,
+    pub encapsulation_mode: Option<crate::generated::cats_pce::EncapsulationMode>,
     /// The traffic engineering database.
-    pub topology: std::sync::Arc<super::cats_pce::Topology>,
+    pub topology: std::sync::Arc<crate::generated::cats_pce::Topology>,
 }
 
 impl crate::field::Branch for PathComputation {
@@ -279,7 +279,7 @@ impl crate::field::Branch for PathComputation {
 
 impl PathComputation {
     /// The headend behaviour of the paths that it answers. Default: reduced.
-    pub fn encapsulation_mode(&self) -> super::cats_pce::EncapsulationMode {
-        self.encapsulation_mode.unwrap_or(super::cats_pce::EncapsulationMode::Reduced)
+    pub fn encapsulation_mode(&self) -> crate::generated::cats_pce::EncapsulationMode {
+        self.encapsulation_mode.unwrap_or(crate::generated::cats_pce::EncapsulationMode::Reduced)
     }
 }

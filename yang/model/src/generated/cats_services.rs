@@ -164,7 +164,7 @@ impl crate::field::Entry for Locator {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
     /// The identifier of the instance. The number 0 names none.
-    pub csci_id: super::ietf_cats::CsciId,
+    pub csci_id: crate::generated::ietf_cats::CsciId,
     /// The name by which the command line shows the instance.
     pub name: Option<String>,
     /// Whether the instance takes new flows. Flows that it has stay. Default: true.
@@ -172,13 +172,13 @@ pub struct Instance {
     /// The egress forwarder that delivers to the instance.
     pub egress: String,
     /// Where the instance is reached: one address of each family that the service's clients use.
-    pub locator: crate::field::List<super::cats_services::Locator>,
+    pub locator: crate::field::List<crate::generated::cats_services::Locator>,
 }
 
 impl Default for Instance {
     fn default() -> Self {
         Self {
-            csci_id: <super::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
+            csci_id: <crate::generated::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
             name: Default::default(),
             enabled: Default::default(),
             egress: <String as crate::leaf::Leaf>::blank(),
@@ -220,7 +220,7 @@ impl Instance {
 }
 
 impl crate::field::Entry for Instance {
-    type Key = super::ietf_cats::CsciId;
+    type Key = crate::generated::ietf_cats::CsciId;
 
     const KEYS: &'static [&'static str] = &["csci-id"];
 
@@ -244,7 +244,7 @@ impl crate::field::Entry for Instance {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
     /// The identifier of the service. The number 0 names none.
-    pub cs_id: super::ietf_cats::CsId,
+    pub cs_id: crate::generated::ietf_cats::CsId,
     /// The name by which the command line accepts and shows the service.
     pub name: Option<String>,
     /// A text for people.
@@ -258,18 +258,18 @@ pub struct Service {
     pub tenant: crate::field::LeafList<u32>,
     /// What holds when a request to an address of this service carries the CS-ID of another one. Default:
     /// reject.
-    pub identity_precedence: Option<super::cats_services::IdentityPrecedence>,
+    pub identity_precedence: Option<crate::generated::cats_services::IdentityPrecedence>,
     /// What holds for each request of the service. Where a request carries a constraint too, the stricter
     /// one holds.
-    pub constraints: std::sync::Arc<super::cats_services::Constraints>,
+    pub constraints: std::sync::Arc<crate::generated::cats_services::Constraints>,
     /// A service contact instance.
-    pub instance: crate::field::List<super::cats_services::Instance>,
+    pub instance: crate::field::List<crate::generated::cats_services::Instance>,
 }
 
 impl Default for Service {
     fn default() -> Self {
         Self {
-            cs_id: <super::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
+            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
             name: Default::default(),
             description: Default::default(),
             enabled: Default::default(),
@@ -323,13 +323,13 @@ impl Service {
 
     /// What holds when a request to an address of this service carries the CS-ID of another one. Default:
     /// reject.
-    pub fn identity_precedence(&self) -> super::cats_services::IdentityPrecedence {
-        self.identity_precedence.unwrap_or(super::cats_services::IdentityPrecedence::Reject)
+    pub fn identity_precedence(&self) -> crate::generated::cats_services::IdentityPrecedence {
+        self.identity_precedence.unwrap_or(crate::generated::cats_services::IdentityPrecedence::Reject)
     }
 }
 
 impl crate::field::Entry for Service {
-    type Key = super::ietf_cats::CsId;
+    type Key = crate::generated::ietf_cats::CsId;
 
     const KEYS: &'static [&'static str] = &["cs-id"];
 
@@ -354,7 +354,7 @@ pub struct Services {
     /// A service. The protocol and port of its traffic stand in its traffic classifier; a service without
     /// one takes all TCP and UDP traffic to its addresses. Two enabled services must not overlap in address,
     /// protocol and port.
-    pub service: crate::field::List<super::cats_services::Service>,
+    pub service: crate::field::List<crate::generated::cats_services::Service>,
 }
 
 impl crate::field::Branch for Services {

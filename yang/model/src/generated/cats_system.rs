@@ -61,7 +61,7 @@ impl Certificates {
 pub struct System {
     /// The files by which this node proves its identity to other nodes and checks theirs. They are read
     /// again when they change. Private keys are never part of the configuration.
-    pub certificates: std::sync::Arc<super::cats_system::Certificates>,
+    pub certificates: std::sync::Arc<crate::generated::cats_system::Certificates>,
 }
 
 impl crate::field::Branch for System {

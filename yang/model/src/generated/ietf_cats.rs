@@ -120,21 +120,21 @@ impl std::fmt::Display for PolicyType {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServicePolicy {
     /// The service.
-    pub cs_id: super::ietf_cats::CsId,
+    pub cs_id: crate::generated::ietf_cats::CsId,
     /// What the choice rests on.
-    pub policy_type: Option<super::ietf_cats::PolicyType>,
+    pub policy_type: Option<crate::generated::ietf_cats::PolicyType>,
     /// Ranks the candidates of a base-on-sm-nm policy by the weighted sum of their min-max normalised values
     /// in place of the total delay. A smaller score wins.
-    pub weights: Option<std::sync::Arc<super::cats_cps::Weights>>,
+    pub weights: Option<std::sync::Arc<crate::generated::cats_cps::Weights>>,
     /// Takes, in place of the policy type, the candidate whose price is closest to the requested one, among
     /// those with enough slots and within the total delay that is asked for.
-    pub closest_price: Option<std::sync::Arc<super::cats_cps::ClosestPrice>>,
+    pub closest_price: Option<std::sync::Arc<crate::generated::cats_cps::ClosestPrice>>,
 }
 
 impl Default for ServicePolicy {
     fn default() -> Self {
         Self {
-            cs_id: <super::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
+            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
             policy_type: Default::default(),
             weights: Default::default(),
             closest_price: Default::default(),
@@ -166,7 +166,7 @@ impl crate::field::Branch for ServicePolicy {
 }
 
 impl crate::field::Entry for ServicePolicy {
-    type Key = super::ietf_cats::CsId;
+    type Key = crate::generated::ietf_cats::CsId;
 
     const KEYS: &'static [&'static str] = &["cs-id"];
 
@@ -200,7 +200,7 @@ pub struct Base {
     /// Unit: seconds. Default: 120.
     pub flow_timeout: Option<u32>,
     /// How an instance is chosen, by service.
-    pub service_policy: crate::field::List<super::ietf_cats::ServicePolicy>,
+    pub service_policy: crate::field::List<crate::generated::ietf_cats::ServicePolicy>,
 }
 
 impl crate::field::Branch for Base {
@@ -253,7 +253,7 @@ impl Base {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrafficClassifier {
     /// The service.
-    pub cs_id: super::ietf_cats::CsId,
+    pub cs_id: crate::generated::ietf_cats::CsId,
     /// A text for people.
     pub description: Option<String>,
     /// The destination port that a packet must have; any, when absent.
@@ -265,7 +265,7 @@ pub struct TrafficClassifier {
 impl Default for TrafficClassifier {
     fn default() -> Self {
         Self {
-            cs_id: <super::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
+            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
             description: Default::default(),
             server_port: Default::default(),
             protocol: Default::default(),
@@ -297,7 +297,7 @@ impl crate::field::Branch for TrafficClassifier {
 }
 
 impl crate::field::Entry for TrafficClassifier {
-    type Key = super::ietf_cats::CsId;
+    type Key = crate::generated::ietf_cats::CsId;
 
     const KEYS: &'static [&'static str] = &["cs-id"];
 
@@ -319,7 +319,7 @@ impl crate::field::Entry for TrafficClassifier {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TrafficClassifiers {
     /// The traffic of one service.
-    pub traffic_classifier: crate::field::List<super::ietf_cats::TrafficClassifier>,
+    pub traffic_classifier: crate::field::List<crate::generated::ietf_cats::TrafficClassifier>,
 }
 
 impl crate::field::Branch for TrafficClassifiers {
@@ -488,7 +488,7 @@ impl std::fmt::Display for MetricType {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     /// Which metric this is, and so its unit.
-    pub metric_type: super::ietf_cats::MetricType,
+    pub metric_type: crate::generated::ietf_cats::MetricType,
     /// The value, in the unit of its metric-type.
     pub metric_value: Option<u32>,
 }
@@ -496,7 +496,7 @@ pub struct Metric {
 impl Default for Metric {
     fn default() -> Self {
         Self {
-            metric_type: <super::ietf_cats::MetricType as crate::leaf::Leaf>::blank(),
+            metric_type: <crate::generated::ietf_cats::MetricType as crate::leaf::Leaf>::blank(),
             metric_value: Default::default(),
         }
     }
@@ -519,7 +519,7 @@ impl crate::field::Branch for Metric {
 }
 
 impl crate::field::Entry for Metric {
-    type Key = super::ietf_cats::MetricType;
+    type Key = crate::generated::ietf_cats::MetricType;
 
     const KEYS: &'static [&'static str] = &["metric-type"];
 
@@ -541,7 +541,7 @@ impl crate::field::Entry for Metric {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
     /// One metric.
-    pub metric: crate::field::List<super::ietf_cats::Metric>,
+    pub metric: crate::field::List<crate::generated::ietf_cats::Metric>,
 }
 
 impl crate::field::Branch for Metrics {
@@ -563,11 +563,11 @@ impl crate::field::Branch for Metrics {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceMetric {
     /// The service.
-    pub cs_id: super::ietf_cats::CsId,
+    pub cs_id: crate::generated::ietf_cats::CsId,
     /// The instance.
-    pub csci_id: super::ietf_cats::CsciId,
+    pub csci_id: crate::generated::ietf_cats::CsciId,
     /// Where the entry comes from.
-    pub source_type: super::ietf_cats::SourceType,
+    pub source_type: crate::generated::ietf_cats::SourceType,
     /// A smaller priority is preferred.
     pub priority: Option<u8>,
     /// A higher affinity is preferred.
@@ -575,13 +575,13 @@ pub struct ServiceMetric {
     /// An address of the node at which the instance is reached.
     pub location: Option<std::net::IpAddr>,
     /// The instance's metrics.
-    pub metrics: std::sync::Arc<super::ietf_cats::Metrics>,
+    pub metrics: std::sync::Arc<crate::generated::ietf_cats::Metrics>,
     /// Global Available Slots; without limit when absent.
     pub gas: Option<u32>,
     /// The time that the instance needs for one request. Unit: milliseconds. Default: 0.0.
     pub computing_time: Option<crate::leaf::Decimal64<3>>,
     /// The health of the instance. Default: healthy.
-    pub health: Option<super::cats_types::Health>,
+    pub health: Option<crate::generated::cats_types::Health>,
     /// The time after which the entry no longer makes its instance eligible, from the commit that set the
     /// entry; it holds without end when absent. Unit: seconds.
     pub valid_for: Option<u32>,
@@ -596,9 +596,9 @@ pub struct ServiceMetric {
 impl Default for ServiceMetric {
     fn default() -> Self {
         Self {
-            cs_id: <super::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
-            csci_id: <super::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
-            source_type: <super::ietf_cats::SourceType as crate::leaf::Leaf>::blank(),
+            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
+            csci_id: <crate::generated::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
+            source_type: <crate::generated::ietf_cats::SourceType as crate::leaf::Leaf>::blank(),
             priority: Default::default(),
             affinity: Default::default(),
             location: Default::default(),
@@ -664,8 +664,8 @@ impl ServiceMetric {
     }
 
     /// The health of the instance. Default: healthy.
-    pub fn health(&self) -> super::cats_types::Health {
-        self.health.unwrap_or(super::cats_types::Health::Healthy)
+    pub fn health(&self) -> crate::generated::cats_types::Health {
+        self.health.unwrap_or(crate::generated::cats_types::Health::Healthy)
     }
 }
 
@@ -673,11 +673,11 @@ impl ServiceMetric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceMetricKey {
     /// The service.
-    pub cs_id: super::ietf_cats::CsId,
+    pub cs_id: crate::generated::ietf_cats::CsId,
     /// The instance.
-    pub csci_id: super::ietf_cats::CsciId,
+    pub csci_id: crate::generated::ietf_cats::CsciId,
     /// Where the entry comes from.
-    pub source_type: super::ietf_cats::SourceType,
+    pub source_type: crate::generated::ietf_cats::SourceType,
 }
 
 impl crate::field::Entry for ServiceMetric {
@@ -709,7 +709,7 @@ impl crate::field::Entry for ServiceMetric {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServiceMetrics {
     /// What one source says of one instance of one service.
-    pub service_metric: crate::field::List<super::ietf_cats::ServiceMetric>,
+    pub service_metric: crate::field::List<crate::generated::ietf_cats::ServiceMetric>,
 }
 
 impl crate::field::Branch for ServiceMetrics {
@@ -731,25 +731,25 @@ impl crate::field::Branch for ServiceMetrics {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cats {
     /// What holds for the whole node.
-    pub base: std::sync::Arc<super::ietf_cats::Base>,
+    pub base: std::sync::Arc<crate::generated::ietf_cats::Base>,
     /// Which traffic belongs to which service.
-    pub traffic_classifiers: std::sync::Arc<super::ietf_cats::TrafficClassifiers>,
+    pub traffic_classifiers: std::sync::Arc<crate::generated::ietf_cats::TrafficClassifiers>,
     /// What is known of the services' instances.
-    pub service_metrics: std::sync::Arc<super::ietf_cats::ServiceMetrics>,
+    pub service_metrics: std::sync::Arc<crate::generated::ietf_cats::ServiceMetrics>,
     /// The path selector of this node.
-    pub path_selector: std::sync::Arc<super::cats_cps::PathSelector>,
+    pub path_selector: std::sync::Arc<crate::generated::cats_cps::PathSelector>,
     /// The forwarder of this node.
-    pub forwarder: std::sync::Arc<super::cats_forwarder::Forwarder>,
+    pub forwarder: std::sync::Arc<crate::generated::cats_forwarder::Forwarder>,
     /// The configured entries of the network service table.
-    pub network_metrics: std::sync::Arc<super::cats_nma::NetworkMetrics>,
+    pub network_metrics: std::sync::Arc<crate::generated::cats_nma::NetworkMetrics>,
     /// The path computation function. The path selector asks it for a path after it has selected the
     /// destination.
-    pub path_computation: std::sync::Arc<super::cats_pce::PathComputation>,
+    pub path_computation: std::sync::Arc<crate::generated::cats_pce::PathComputation>,
     /// The services of the domain. A forwarder needs the services and their addresses; a path selector needs
     /// the instances too.
-    pub services: std::sync::Arc<super::cats_services::Services>,
+    pub services: std::sync::Arc<crate::generated::cats_services::Services>,
     /// The node itself.
-    pub system: std::sync::Arc<super::cats_system::System>,
+    pub system: std::sync::Arc<crate::generated::cats_system::System>,
 }
 
 impl crate::field::Branch for Cats {
