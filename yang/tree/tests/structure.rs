@@ -1,0 +1,309 @@
+//! What a whole configuration must have, and data of several modules in one tree.
+#![allow(clippy::expect_used)] // a failure here is a failed test
+
+use cats_yang_tree::build::{SchemaBuilder, Scope, Ty};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, Path};
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{
+    DefaultOperation, Defaults, InstancePath, Operation, Ops, Tree, diff, edit, json, validate, view,
+};
+
+fn schema(content: impl FnOnce(&mut Scope<'_>)) -> Schema {
+    SchemaBuilder::new().module("top", "urn:top", "t", content).build().expect("a good schema")
+}
+
+fn tree(schema: &Schema, from: &Tree, config: &str) -> Tree {
+    let text = format!(
+        "<config xmlns=\"urn:top\" xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\">{config}</config>"
+    );
+    let ops = Ops::from_xml_str(schema, &text, DefaultOperation::Merge).expect("good XML");
+    edit(from, schema, ops).expect("fits")
+}
+
+fn check(schema: &Schema, base: &Tree, new: &Tree) -> Vec<(ErrorTag, Option<String>, String)> {
+    let summary = |error: Error| (error.tag, error.app_tag, error.path.unwrap_or_default().0);
+    let result = validate(schema, base, new, &diff(base, new));
+    result.err().unwrap_or_default().into_iter().map(summary).collect()
+}
+
+fn violation(tag: ErrorTag, app_tag: &str, path: &str) -> (ErrorTag, Option<String>, String) {
+    (tag, Some(app_tag.to_owned()), path.to_owned())
+}
+
+#[test]
+fn numbers_of_entries_are_kept() {
+    let schema = schema(|m| {
+        m.container("c", |c| {
+            c.list("few", &["k"], |l| {
+                l.leaf("k", Ty::string());
+            })
+            .elements(0, Some(2));
+            c.leaf_list("many", Ty::uint8()).elements(2, None);
+        });
+    });
+    let empty = Tree::new();
+    let one = tree(&schema, &empty, "<c><many>1</many></c>");
+    let few = violation(ErrorTag::OperationFailed, "too-few-elements", "/top:c/many");
+    assert_eq!(check(&schema, &empty, &one), [few]);
+    let full = "<c><many>1</many><many>2</many><few><k>a</k></few><few><k>b</k></few></c>";
+    let two = tree(&schema, &empty, full);
+    assert_eq!(check(&schema, &empty, &two), []);
+    let three = tree(&schema, &two, "<c><few><k>c</k></few></c>");
+    let many = violation(ErrorTag::OperationFailed, "too-many-elements", "/top:c/few");
+    assert_eq!(check(&schema, &two, &three), [many]);
+}
+
+#[test]
+fn unique_leafs_are_unique_and_the_error_names_them() {
+    let schema = schema(|m| {
+        m.list("server", &["name"], |l| {
+            l.leaf("name", Ty::string());
+            l.container("at", |c| {
+                c.leaf("ip", Ty::string());
+            });
+            l.leaf("port", Ty::uint16());
+        })
+        .unique(&["at/ip", "port"]);
+    });
+    let base = tree(
+        &schema,
+        &Tree::new(),
+        "<server><name>a</name><at><ip>1</ip></at><port>5</port></server><server><name>b</name><port>5</port></server>",
+    );
+    assert_eq!(check(&schema, &Tree::new(), &base), [], "an entry without ip does not count");
+    let new = tree(&schema, &base, "<server><name>b</name><at><ip>1</ip></at></server>");
+    let errors = validate(&schema, &base, &new, &diff(&base, &new)).expect_err("twice");
+    assert_eq!((errors.len(), errors[0].tag), (1, ErrorTag::OperationFailed));
+    assert_eq!(errors[0].app_tag.as_deref(), Some("data-not-unique"));
+    let path = |text: &str| ErrorInfo::NonUnique(Path(text.to_owned()));
+    let wanted = [
+        path("/top:server[name='a']/at/ip"),
+        path("/top:server[name='a']/port"),
+        path("/top:server[name='b']/at/ip"),
+        path("/top:server[name='b']/port"),
+    ];
+    assert_eq!(errors[0].info, wanted);
+}
+
+#[test]
+fn mandatory_choices_and_leafs_inside_cases_in_use() {
+    let schema = schema(|m| {
+        m.presence("p", |c| {
+            c.choice("how", |ch| {
+                ch.case("fast", |c| {
+                    c.leaf("speed", Ty::uint8());
+                    c.leaf("unit", Ty::string()).mandatory();
+                });
+                ch.case("slow", |c| {
+                    c.leaf("delay", Ty::uint8());
+                });
+            })
+            .mandatory();
+        });
+    });
+    let empty = Tree::new();
+    assert_eq!(check(&schema, &empty, &empty), []);
+    let none = tree(&schema, &empty, "<p/>");
+    let errors = validate(&schema, &empty, &none, &diff(&empty, &none)).expect_err("no case");
+    assert_eq!(errors[0].app_tag.as_deref(), Some("missing-choice"));
+    assert_eq!(errors[0].info, [ErrorInfo::MissingChoice("how".to_owned())]);
+    assert_eq!(errors[0].path, Some(Path("/top:p".to_owned())));
+    let fast = tree(&schema, &empty, "<p><speed>1</speed></p>");
+    assert_eq!(check(&schema, &empty, &fast), [(ErrorTag::DataMissing, None, "/top:p/unit".to_owned())]);
+    let slow = tree(&schema, &fast, "<p><delay>1</delay></p>");
+    assert_eq!(check(&schema, &fast, &slow), []);
+}
+
+#[test]
+fn references_are_asked_again_when_their_target_goes() {
+    let schema = schema(|m| {
+        m.container("c", |c| {
+            c.list("group", &["name"], |l| {
+                l.leaf("name", Ty::string());
+                l.list("member", &["id"], |l| {
+                    l.leaf("id", Ty::uint8());
+                    l.leaf("label", Ty::string());
+                });
+                l.leaf("leader", Ty::leafref("../member/id"));
+                l.leaf_list("labels", Ty::leafref("../member/label"));
+            });
+            c.leaf("best", Ty::leafref("/t:c/t:group/t:name"));
+            c.leaf("wish", Ty::leafref("../group/name").loose());
+        });
+    });
+    let base = tree(
+        &schema,
+        &Tree::new(),
+        concat!(
+            "<c><group><name>a</name><member><id>1</id><label>x</label></member><leader>1</leader><labels>x</labels></group>",
+            "<group><name>b</name><member><id>2</id></member></group><best>b</best><wish>nobody</wish></c>",
+        ),
+    );
+    assert_eq!(check(&schema, &Tree::new(), &base), []);
+    let required = |path: &str| violation(ErrorTag::DataMissing, "instance-required", path);
+    let other = tree(&schema, &base, "<c><group><name>b</name><leader>1</leader></group></c>");
+    assert_eq!(
+        check(&schema, &base, &other),
+        [required("/top:c/group[name='b']/leader")],
+        "members of this group"
+    );
+    let gone = tree(
+        &schema,
+        &base,
+        r#"<c><group><name>a</name><member nc:operation="delete"><id>1</id></member></group></c>"#,
+    );
+    assert_eq!(
+        check(&schema, &base, &gone),
+        [required("/top:c/group[name='a']/leader"), required("/top:c/group[name='a']/labels[.='x']")]
+    );
+    let gone = tree(&schema, &base, r#"<c><group nc:operation="delete"><name>b</name></group></c>"#);
+    assert_eq!(check(&schema, &base, &gone), [required("/top:c/best")]);
+}
+
+fn two_modules() -> Schema {
+    SchemaBuilder::new()
+        .module("base", "urn:base", "same", |m| {
+            m.container("c", |c| {
+                c.leaf("own", Ty::string());
+                c.list("l", &["k"], |l| {
+                    l.leaf("before", Ty::string());
+                    l.leaf("k", Ty::string());
+                    l.anydata("any");
+                });
+            });
+        })
+        .module("more", "urn:more", "same", |m| {
+            m.augment("c", |c| {
+                c.leaf("own", Ty::string());
+                c.leaf("to", Ty::instance_identifier(false));
+            });
+            m.augment("c/l", |l| {
+                l.leaf("extra", Ty::string()).default("d");
+            });
+        })
+        .build()
+        .expect("a good schema")
+}
+
+#[test]
+fn each_module_has_its_namespace_in_xml_and_its_name_in_json() {
+    let schema = two_modules();
+    let config = concat!(
+        r#"<config xmlns:m="urn:more" xmlns:b="urn:base"><b:c><b:own>1</b:own><m:own>2</m:own>"#,
+        r#"<b:l><m:extra>e</m:extra><b:before>0</b:before><b:k>k'"</b:k></b:l>"#,
+        r#"<m:to>/b:c/b:l[b:k='q']/m:extra</m:to></b:c></config>"#
+    );
+    let ops = Ops::from_xml_str(&schema, config, DefaultOperation::Merge).expect("good XML");
+    let tree = edit(&Tree::new(), &schema, ops).expect("fits");
+    assert_eq!(
+        view(&tree, &schema, Defaults::Explicit).to_xml(),
+        concat!(
+            r#"<c xmlns="urn:base"><own>1</own><l><k>k'"</k><before>0</before><extra xmlns="urn:more">e</extra></l>"#,
+            r#"<own xmlns="urn:more">2</own>"#,
+            r#"<to xmlns="urn:more" xmlns:same="urn:base" xmlns:more="urn:more">/same:c/same:l[same:k='q']/more:extra</to></c>"#
+        ),
+        "keys first, and two modules with one prefix told apart"
+    );
+    let value = json::branch(&schema, tree.root(), None);
+    assert_eq!(
+        value,
+        serde_json::json!({"base:c": {
+            "own": "1", "more:own": "2", "l": [{"k": "k'\"", "before": "0", "more:extra": "e"}],
+            "more:to": "/base:c/l[k='q']/more:extra"
+        }})
+    );
+    let paths: Vec<String> =
+        diff(&Tree::new(), &tree).changes.iter().map(|change| change.path.render(&schema).0).collect();
+    assert_eq!(
+        paths,
+        ["/base:c/own", "/base:c/l[k=concat('k',\"'\",'\"')]", "/base:c/more:own", "/base:c/more:to"]
+    );
+    let records = diff(&Tree::new(), &tree).records(&schema);
+    let again =
+        cats_yang_tree::ChangeSet::from_records(&schema, &Tree::new(), &records).expect("our own records");
+    assert_eq!(again.apply(&Tree::new(), &schema).expect("they fit"), tree);
+}
+
+#[test]
+fn anydata_keep_their_namespaces() {
+    let schema = two_modules();
+    let inner = r#"<x:thing xmlns:x="urn:x" a="1 &lt; 2">t<y xmlns="urn:y"/></x:thing>"#;
+    let config = format!(r#"<config><c xmlns="urn:base"><l><k>1</k><any>{inner}</any></l></c></config>"#);
+    let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge).expect("good XML");
+    let tree = edit(&Tree::new(), &schema, ops).expect("fits");
+    let written = format!("<config>{}</config>", view(&tree, &schema, Defaults::Explicit).to_xml());
+    assert!(written.contains(r#"<x:thing"#) && written.contains("a=\"1 &lt; 2\""), "{written}");
+    let ops = Ops::from_xml_str(&schema, &written, DefaultOperation::Merge).expect("our own XML");
+    let again = edit(&Tree::new(), &schema, ops).expect("fits");
+    assert_eq!(
+        view(&again, &schema, Defaults::Explicit).to_xml(),
+        view(&tree, &schema, Defaults::Explicit).to_xml()
+    );
+}
+
+#[test]
+fn a_leaf_that_is_tagged_as_default_is_not_stored() {
+    let schema = two_modules();
+    let config = |value: &str| {
+        format!(
+            r#"<config><c xmlns="urn:base"><l><k>1</k><extra xmlns="urn:more" xmlns:wd="urn:ietf:params:xml:ns:netconf:default:1.0" wd:default="true">{value}</extra></l></c></config>"#
+        )
+    };
+    let ops = Ops::from_xml_str(&schema, &config("d"), DefaultOperation::Merge).expect("it is the default");
+    let tree = edit(&Tree::new(), &schema, ops).expect("fits");
+    assert_eq!(
+        view(&tree, &schema, Defaults::Explicit).to_xml(),
+        r#"<c xmlns="urn:base"><l><k>1</k></l></c>"#
+    );
+    let errors =
+        Ops::from_xml_str(&schema, &config("e"), DefaultOperation::Merge).expect_err("another value");
+    assert_eq!(errors[0].tag, ErrorTag::InvalidValue);
+}
+
+#[test]
+fn bad_json_is_refused_with_its_place() {
+    let schema = two_modules();
+    let cases = [
+        (serde_json::json!({"c": {}}), ErrorTag::UnknownNamespace, "/"),
+        (serde_json::json!({"none:c": {}}), ErrorTag::UnknownNamespace, "/"),
+        (serde_json::json!({"base:c": []}), ErrorTag::BadElement, "/base:c"),
+        (serde_json::json!({"base:c": {"l": {}}}), ErrorTag::BadElement, "/base:c"),
+        (serde_json::json!({"base:c": {"l": [{"before": "x"}]}}), ErrorTag::MissingElement, "/base:c/l"),
+        (serde_json::json!({"base:c": {"extra": "x"}}), ErrorTag::UnknownElement, "/base:c"),
+        (serde_json::json!({"base:c": {"more:own": 5}}), ErrorTag::InvalidValue, "/base:c/more:own"),
+    ];
+    for (json, tag, path) in cases {
+        let errors = Ops::from_json(&schema, &json, Operation::Merge).expect_err("bad");
+        let found: Vec<_> =
+            errors.iter().map(|error| (error.tag, error.path.clone().unwrap_or_default().0)).collect();
+        assert_eq!(found, [(tag, path.to_owned())], "{json}");
+    }
+}
+
+#[test]
+fn paths_that_the_schema_does_not_know_are_refused() {
+    let schema = two_modules();
+    for text in [
+        "",
+        "base:c",
+        "/c",
+        "/base:c/",
+        "/base:c/nope",
+        "/none:c",
+        "/base:c/l/k",
+        "/base:c/l[k='a'",
+        "/base:c/l[x='a']",
+        "/base:c/l[k='a'][k='a']",
+        "/base:c/l[1]",
+        "/base:c[k='a']",
+        "/base:c/own[.='x']/y",
+        "/base:c/l[k=a]",
+        "//base:c",
+    ] {
+        assert!(InstancePath::parse(&schema, text).is_err(), "{text}");
+    }
+    for text in ["/", "/base:c", "/base:c/l", "/base:c/l[k=\"a'b\"]/more:extra", "/base:c/l[ k = 'a' ]"] {
+        let path = InstancePath::parse(&schema, text).expect(text);
+        assert_eq!(InstancePath::parse(&schema, &path.render(&schema).0), Ok(path));
+    }
+}

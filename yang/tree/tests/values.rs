@@ -1,0 +1,174 @@
+//! Values of every type: what is taken, what is refused, and the canonical forms.
+#![allow(clippy::expect_used)] // a failure here is a failed test
+
+use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::schema::{Canonical, NodeId, Schema};
+use cats_yang_tree::{Operation, Ops, Tree, Value, edit, json};
+use serde_json::json;
+
+fn schema_of(ty: Ty) -> Schema {
+    SchemaBuilder::new()
+        .module("aa", "urn:aa", "p", |m| {
+            m.identity("root", &[]);
+            m.identity("one", &["root"]);
+            m.identity("other", &[]);
+        })
+        .module("bb", "urn:bb", "p", |m| {
+            m.identity("two", &["aa:one"]);
+            m.leaf("value", ty);
+        })
+        .build()
+        .expect("a good schema")
+}
+
+/// The canonical text, or what is wrong.
+fn read(ty: Ty, text: &str) -> Result<String, String> {
+    let schema = schema_of(ty);
+    let leaf = schema.node(NodeId(0));
+    let ty = schema.leaf_type(leaf.id).expect("a leaf");
+    Value::parse_text(&schema, ty, leaf.module, text)
+        .map(|value| value.to_string())
+        .map_err(|error| error.message)
+}
+
+fn good(ty: &Ty, text: &str, canonical: &str) {
+    assert_eq!(read(ty.clone(), text), Ok(canonical.to_owned()), "{text}");
+}
+
+fn bad(ty: &Ty, text: &str) {
+    assert!(read(ty.clone(), text).is_err(), "'{text}' is taken");
+}
+
+#[test]
+fn integers_are_read_in_three_bases_and_written_in_decimal() {
+    let ty = Ty::int8().range(-100, -1).range(10, 20);
+    good(&ty, "-100", "-100");
+    good(&ty, " +0xA ", "10");
+    good(&ty, "012", "10");
+    for text in ["0", "21", "-101", "", "-", "1.5", "0x", "١", "99999999999999999999999999999999999999999"] {
+        bad(&ty, text);
+    }
+    good(&Ty::uint64(), "18446744073709551615", "18446744073709551615");
+    bad(&Ty::uint64(), "18446744073709551616");
+    bad(&Ty::uint8(), "-1");
+}
+
+#[test]
+fn decimals_have_at_least_one_digit_on_each_side() {
+    let ty = Ty::decimal64(3);
+    good(&ty, "1", "1.0");
+    good(&ty, "-0.500", "-0.5");
+    good(&ty, "+12.345", "12.345");
+    good(&ty, "9223372036854775.807", "9223372036854775.807");
+    for text in ["1.2345", "9223372036854775.808", ".5", "1.", "1e3", ""] {
+        bad(&ty, text);
+    }
+    bad(&Ty::decimal64(1).range(0, 10), "1.1");
+}
+
+#[test]
+fn strings_keep_their_length_and_patterns() {
+    let ty = Ty::string().length(2, 3).pattern("[a-zé]*");
+    good(&ty, "éé", "éé");
+    for text in ["a", "abcd", "AB", "ab\n"] {
+        bad(&ty, text);
+    }
+    bad(&Ty::string(), "nul\0");
+    bad(&Ty::string(), "\u{FFFE}");
+}
+
+#[test]
+fn addresses_and_prefixes_get_one_form() {
+    let ip6 = Ty::string().canonical(Canonical::Ipv6Address);
+    good(&ip6, "2001:DB8:0:0:0:0:0:1%eth0", "2001:db8::1%eth0");
+    let prefix = Ty::string().canonical(Canonical::Ipv4Prefix);
+    good(&prefix, "10.1.2.3/24", "10.1.2.0/24");
+    good(&prefix, "10.1.2.3/0", "0.0.0.0/0");
+    bad(&prefix, "10.1.2.3/33");
+    let prefix = Ty::string().canonical(Canonical::Ipv6Prefix);
+    good(&prefix, "2001:DB8::1/32", "2001:db8::/32");
+    good(&prefix, "::1/128", "::1/128");
+    good(&prefix, "ff::1/0", "::/0");
+    good(&Ty::string().canonical(Canonical::Lowercase), "AB:CD", "ab:cd");
+}
+
+#[test]
+fn bits_are_written_by_position_and_stand_once() {
+    let ty = Ty::bits(&["low", "mid", "high"]);
+    good(&ty, " high  low ", "low high");
+    good(&ty, "", "");
+    bad(&ty, "low low");
+    bad(&ty, "top");
+}
+
+#[test]
+fn binaries_are_base64_whose_length_is_in_octets() {
+    let ty = Ty::binary().length(1, 4);
+    good(&ty, "AAEC\n Aw==", "AAECAw==");
+    for text in ["", "AAECAwQF", "AAECAw=", "AAECAx==", "A-==", "===="] {
+        bad(&ty, text);
+    }
+}
+
+#[test]
+fn identities_are_derived_and_qualified() {
+    let ty = Ty::identityref(&["aa:root"]);
+    good(&ty, "two", "bb:two");
+    good(&ty, "aa:one", "aa:one");
+    for text in ["aa:root", "aa:other", "one", "cc:one", ""] {
+        bad(&ty, text);
+    }
+    good(&Ty::identityref(&["aa:one"]), "bb:two", "bb:two");
+}
+
+#[test]
+fn a_union_takes_the_first_member_that_fits() {
+    let ty = Ty::union(vec![Ty::uint8(), Ty::enumeration(&["auto"]), Ty::string().pattern("x.*")]);
+    good(&ty, "007", "7");
+    good(&ty, "auto", "auto");
+    good(&ty, "x1", "x1");
+    bad(&ty, "300");
+    let schema = schema_of(ty);
+    let ty = schema.leaf_type(NodeId(0)).expect("a leaf");
+    let module = schema.node(NodeId(0)).module;
+    assert_eq!(Value::parse_text(&schema, ty, module, "7"), Ok(Value::Uint32(7)));
+    assert_eq!(Value::parse_text(&schema, ty, module, "auto"), Ok(Value::Enum("auto".into())));
+}
+
+#[test]
+fn json_takes_the_token_of_the_type_only() {
+    let cases = [
+        (Ty::uint32(), json!(7), Some(json!(7))),
+        (Ty::uint32(), json!("7"), None),
+        (Ty::uint32(), json!(7.5), None),
+        (Ty::uint64(), json!("7"), Some(json!("7"))),
+        (Ty::uint64(), json!(7), None),
+        (Ty::decimal64(2), json!("1.50"), Some(json!("1.5"))),
+        (Ty::boolean(), json!(true), Some(json!(true))),
+        (Ty::boolean(), json!("true"), None),
+        (Ty::empty(), json!([null]), Some(json!([null]))),
+        (Ty::empty(), json!(""), None),
+        (Ty::identityref(&["aa:root"]), json!("two"), Some(json!("bb:two"))),
+        (Ty::union(vec![Ty::uint8(), Ty::string()]), json!("7"), Some(json!("7"))),
+        (Ty::string(), json!({"a": 1}), None),
+    ];
+    for (ty, given, wanted) in cases {
+        let schema = schema_of(ty);
+        let ops = Ops::from_json(&schema, &json!({"bb:value": given}), Operation::Merge);
+        let found = ops.ok().map(|ops| {
+            let tree = edit(&Tree::new(), &schema, ops).expect("fits");
+            json::branch(&schema, tree.root(), None)["bb:value"].clone()
+        });
+        assert_eq!(found, wanted, "{given}");
+    }
+}
+
+#[test]
+fn a_schema_with_a_wrong_default_or_pattern_is_refused() {
+    let built = SchemaBuilder::new().module("cc", "urn:cc", "c", |m| {
+        m.leaf("number", Ty::uint8()).default("many");
+        m.leaf("word", Ty::string().pattern("[a"));
+    });
+    let faults = built.build().expect_err("two faults");
+    assert!(faults.contains("number") && faults.contains("[a"), "{faults}");
+}
