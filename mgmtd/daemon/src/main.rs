@@ -66,15 +66,18 @@ async fn run(args: Args) -> Result<(), StartError> {
     let (recorder, recording) =
         recorder::start(store, Arc::clone(&schema), sender.clone()).map_err(thread("recorder"))?;
     let hub = Hub::new(core, Arc::clone(&schema), Workers { oracle, recorder, revision });
-    let hub = tokio::spawn(hub.run(inputs));
+    let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared { schema, capabilities, hub: sender.clone() });
     let listeners = listen(&args, shared).await?;
     let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
     tokio::spawn(engine::run(socket, identity, revisions, sender.clone()));
     ready_file.announce()?;
     tracing::info!(run_dir = %args.run_dir.display(), "ready");
-    stop.wait().await;
-    tracing::info!("stopping");
+    tokio::select! {
+        () = stop.wait() => tracing::info!("stopping"),
+        // Only a bug of ours ends it; a service manager starts us again, from what is durable.
+        _ = &mut hub => return Err(StartError::Lost),
+    }
     ready_file.retract();
     listeners.abort();
     shut_down(sender, hub, recording).await;

@@ -19,7 +19,7 @@ const COMPACT_AT: u64 = 16 << 20;
 /// More sessions than the transports let in, so that a refusal is theirs.
 pub(crate) const SESSIONS: usize = 512;
 
-/// Why the daemon does not start.
+/// Why the daemon does not start, or does not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// A file of the command line cannot be read.
@@ -44,6 +44,11 @@ pub(crate) enum StartError {
     /// Anything else that the system refuses.
     #[error("{what}: {source}")]
     System { what: String, source: std::io::Error },
+    /// The task that owns the datastores ended by itself.
+    #[error(
+        "the datastores' task ended unexpectedly: what was committed is kept; see the message before this one"
+    )]
+    Lost,
     /// The SSH server's key.
     #[error(transparent)]
     HostKey(#[from] cats_mgmtd_transport::HostKeyError),

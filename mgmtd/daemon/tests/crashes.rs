@@ -10,7 +10,7 @@ use daemon::{Place, edit, text_of};
 use std::process::Command;
 
 /// Kills at a moment that differs from round to round: after some answers, and a while into the next commit.
-const ROUNDS: u32 = 60;
+const ROUNDS: u32 = 40;
 
 #[test]
 fn a_killed_daemon_comes_back_with_the_last_answered_commit_or_the_one_in_flight() {
@@ -55,4 +55,65 @@ fn content(value: u32) -> String {
     let items: String =
         (0..20).map(|n| format!("<item><name>i{n}</name><size>{value}</size></item>")).collect();
     format!("<one>{value}</one>{items}<twin>{value}</twin>")
+}
+
+#[test]
+fn a_torn_last_record_is_cut_off_and_the_commit_before_it_runs() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.commit(&content(1));
+    let whole = session.running();
+    session.commit(&content(2));
+    daemon.kill();
+    let path = place.path("state/running.journal");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 7]).unwrap();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    assert_eq!(session.running(), whole);
+    session.commit(&content(3));
+    daemon.kill();
+    assert_eq!(text_of(&place.start().client().running(), "one"), Some("3"));
+}
+
+#[test]
+fn a_journal_that_is_damaged_before_its_end_is_refused_with_file_and_place() {
+    let place = Place::new();
+    let daemon = place.start();
+    for value in 1..4 {
+        daemon.client().commit(&content(value));
+    }
+    daemon.kill();
+    let path = place.path("state/running.journal");
+    let good = std::fs::read(&path).unwrap();
+    let mut bad = good.clone();
+    bad[good.len() / 2] ^= 1;
+    std::fs::write(&path, &bad).unwrap();
+    let said = place.fails(&["--extra-module", place.path("example-knobs.yang").to_str().unwrap()]);
+    assert!(
+        said.contains("running.journal is damaged at byte") && said.contains("Restore the file"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), bad, "nothing was changed");
+}
+
+#[test]
+fn configuration_is_taken_over_into_a_module_set_that_it_fits_by_a_snapshot() {
+    let place = Place::new();
+    let daemon = place.start();
+    daemon.client().commit(&content(1));
+    assert!(daemon.terminate().success());
+    let further = "module further { namespace \"urn:further\"; prefix f; leaf mark { type string; } }";
+    std::fs::write(place.path("further.yang"), further).unwrap();
+    let (one, two) = (place.path("example-knobs.yang"), place.path("further.yang"));
+    let arguments = ["--extra-module", one.to_str().unwrap(), "--extra-module", two.to_str().unwrap()];
+    for value in 1..3 {
+        let daemon = place.start_with(&arguments);
+        let mut session = daemon.client();
+        assert_eq!(text_of(&session.running(), "twin"), Some(value.to_string().as_str()));
+        assert!(place.path("state/running.snapshot").exists());
+        session.commit(&content(value + 1));
+        daemon.kill();
+    }
 }

@@ -13,7 +13,6 @@ const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-datastores", &[]),
     ("ietf-netconf", &["candidate", "rollback-on-error", "validate"]),
     ("ietf-netconf-monitoring", &[]),
-    ("ietf-netconf-with-defaults", &[]),
     ("ietf-routing", &[]),
     ("ietf-yang-library", &[]),
 ];
