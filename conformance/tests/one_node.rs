@@ -63,6 +63,49 @@ fn flows_survive_a_kill_of_both_daemons_and_new_ones_are_taken_after_the_restart
     Ok(())
 }
 
+/// Proves CP-9, CP-23.
+#[test]
+fn a_kill_in_the_midst_of_new_flows_leaves_none_half_bound() -> Result<()> {
+    let mut deployment = AllInOne::start("one-kill-midst", Mtus::default())?;
+    for round in 0..3 {
+        let mut connections = Vec::new();
+        let deployment = &mut deployment;
+        let client = &deployment.hosts.client;
+        let (started, begun) = std::sync::mpsc::sync_channel::<()>(200);
+        let opened = std::thread::scope(|scope| -> Result<Vec<Connection>> {
+            let opener = scope.spawn(move || {
+                let mut opened = Vec::new();
+                while let Ok(connection) = Connection::open(client, SERVICE[0]) {
+                    opened.push(connection);
+                    if started.send(()).is_err() {
+                        break;
+                    }
+                }
+                opened
+            });
+            // A few flows stand and others are on their way when the daemon dies.
+            for _ in 0..(10 + round) {
+                let _ = begun.recv();
+            }
+            deployment.node.kill("engined")?;
+            drop(begun);
+            let opened = opener.join();
+            opened.map_err(|_| cats_conformance::LabError::new("opening connections", "the thread panicked"))
+        })?;
+        connections.extend(opened);
+        assert!(connections.len() >= 10, "{} flows were bound", connections.len());
+        for connection in &mut connections {
+            assert_eq!(connection.ask()?, "B", "while the daemon is down");
+        }
+        deployment.node.start_engined()?;
+        wait_for("a new flow", || curl(client, SERVICE[0], &["--max-time", "2"]).ok())?;
+        for connection in &mut connections {
+            assert_eq!(connection.ask()?, "B", "after the restart");
+        }
+    }
+    Ok(())
+}
+
 /// Proves CP-21, CP-24, CP-28.
 #[test]
 fn a_flood_of_flows_that_nobody_answers_leaves_memory_and_standing_flows_alone() -> Result<()> {

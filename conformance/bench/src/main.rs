@@ -5,6 +5,7 @@
 
 mod datapath;
 mod figure;
+mod netconf;
 
 use clap::Parser;
 use figure::{Figure, Report};
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The groups of figures, in the order in which they are measured.
-const GROUPS: &[(&str, Measure)] = &[("datapath", datapath::measure)];
+const GROUPS: &[(&str, Measure)] = &[("netconf", netconf::measure), ("datapath", datapath::measure)];
 
 /// Measures one group; the error says what could not be set up.
 type Measure = fn(&Settings) -> Result<Vec<Figure>, String>;

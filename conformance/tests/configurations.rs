@@ -1,0 +1,34 @@
+//! The example's configurations against the modules alone: each is committed by a management daemon without an
+//! engine. Needs root.
+
+use cats_conformance::layout::{EGRESS_A, EGRESS_B};
+use cats_conformance::pki::NodeFiles;
+use cats_conformance::server::Server;
+use cats_conformance::{Result, configuration};
+
+#[test]
+fn every_node_of_the_example_is_configured_by_the_modules_and_survives_a_restart() -> Result<()> {
+    let files = NodeFiles {
+        authority: "/etc/cats/pki/ca.pem".into(),
+        certificate: "/etc/cats/pki/node.pem".into(),
+        private_key: "/etc/cats/pki/node.key".into(),
+    };
+    let nodes = [
+        ("selector", configuration::selector(&files)),
+        ("ingress", configuration::ingress(&files)),
+        ("egress-a", configuration::egress(EGRESS_A, &files)),
+        ("egress-b", configuration::egress(EGRESS_B, &files)),
+        ("all-in-one", configuration::all_in_one()),
+    ];
+    for (name, config) in nodes {
+        let mut server = Server::start(&format!("configuration-{name}"))?;
+        server.node.configure(&config)?;
+        let all = "<routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\"/>";
+        let before = server.node.netconf()?.running(all)?;
+        assert!(before.contains("S1"), "{before}");
+        server.node.kill("mgmtd")?;
+        server.node.start_mgmtd()?;
+        assert_eq!(server.node.netconf()?.running(all)?, before, "{name}");
+    }
+    Ok(())
+}
