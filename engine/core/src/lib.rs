@@ -4,4 +4,5 @@
 //! them. This crate must not know how a forwarder is reached, how a path is computed, or how the configuration came
 //! to be; it never sees a packet.
 
+pub mod config;
 pub mod cps;

@@ -3,8 +3,8 @@
 use crate::domain::{A, B, Domain, config, egress, ingress, key, node, path_for};
 use cats_engine_core::cps::{FlowState, Output};
 use cats_engine_types::{
-    Binding, BindingEvent, Counters, DeliveryState, Gas, Generation, Health, InstallFailure, NoPath,
-    PathReply, PathRequest, RemovalReason,
+    Binding, BindingEvent, BindingStatus, Counters, DeliveryState, Gas, Generation, Health, InstallFailure,
+    NoPath, PathReply, PathRequest, RemovalReason,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,26 +59,11 @@ struct Seen {
 }
 
 fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
-    let pick = |bindings: &[Binding], which: usize| bindings.iter().rev().nth(which).cloned();
-    let status = |domain: &mut Domain, binding: Option<Binding>, event: fn(&Binding) -> BindingEvent| {
-        if let Some(binding) = binding {
-            let status = cats_engine_types::BindingStatus {
-                transaction: binding.transaction,
-                key: binding.forward.key,
-                event: event(&binding),
-            };
-            domain.cps.handle_binding_status(&node("IF-1"), status, domain.now);
-        }
-    };
     match step {
-        Step::Ask(port) => {
-            let request = domain.request(*port);
-            domain.cps.handle_request(&node("IF-1"), request, domain.now, domain.wall);
-        }
+        Step::Ask(port) => ask(domain, *port),
         Step::AskAgain => {
             domain.next = domain.next.saturating_sub(1);
-            let request = domain.request(1);
-            domain.cps.handle_request(&node("IF-1"), request, domain.now, domain.wall);
+            ask(domain, 1);
         }
         Step::Reply { which, found } => {
             let Some(asked) = seen.asked.iter().rev().nth(*which).cloned() else { return };
@@ -87,20 +72,29 @@ fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
             let outcome = if *found { Ok(path) } else { Err(no_path) };
             domain.cps.handle_path_reply(PathReply { transaction: asked.transaction, outcome }, domain.now);
         }
-        Step::Installed(which) => status(domain, pick(&seen.bindings, *which), |_| BindingEvent::Installed),
-        Step::InstallFailed(which) => status(domain, pick(&seen.bindings, *which), |_| {
-            BindingEvent::InstallFailed(InstallFailure::Full)
-        }),
-        Step::Removed(which) => status(domain, pick(&seen.bindings, *which), |_| BindingEvent::Removed {
-            reason: RemovalReason::Idle,
-            counters: Counters::default(),
-        }),
-        Step::Restored(which) => status(domain, pick(&seen.bindings, *which), |binding| {
-            BindingEvent::Restored(Box::new(binding.clone()))
-        }),
+        Step::Installed(which) => status(domain, seen, *which, |_| BindingEvent::Installed),
+        Step::InstallFailed(which) => {
+            status(domain, seen, *which, |_| BindingEvent::InstallFailed(InstallFailure::Full));
+        }
+        Step::Removed(which) => status(domain, seen, *which, |_| removed()),
+        Step::Restored(which) => {
+            status(domain, seen, *which, |binding| BindingEvent::Restored(Box::new(binding.clone())));
+        }
         Step::Clear(port) => {
             domain.cps.clear_flow(&node("IF-1"), &key(*port), domain.now);
         }
+        Step::Topology(holds) => {
+            seen.topology += 1;
+            domain.cps.handle_topology(Generation(seen.topology), |_| *holds, domain.now);
+        }
+        Step::Pass(millis) => domain.pass(Duration::from_millis(*millis)),
+        Step::Configure { .. } | Step::Detach(_) | Step::Attach { .. } => change(domain, step),
+    }
+}
+
+/// What changes around the flows.
+fn change(domain: &mut Domain, step: &Step) {
+    match step {
         Step::Configure { health, slots, instances } => {
             let mut config = config();
             config.metrics[1].health = if *health { Health::Healthy } else { Health::Unhealthy };
@@ -122,12 +116,25 @@ fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
             let state = if *ready { DeliveryState::Ready } else { failed };
             domain.report(egress("EF-2", B, state));
         }
-        Step::Topology(holds) => {
-            seen.topology += 1;
-            domain.cps.handle_topology(Generation(seen.topology), |_| *holds, domain.now);
-        }
-        Step::Pass(millis) => domain.pass(Duration::from_millis(*millis)),
+        _ => {}
     }
+}
+
+fn ask(domain: &mut Domain, port: u16) {
+    let request = domain.request(port);
+    domain.cps.handle_request(&node("IF-1"), request, domain.now, domain.wall);
+}
+
+fn removed() -> BindingEvent {
+    BindingEvent::Removed { reason: RemovalReason::Idle, counters: Counters::default() }
+}
+
+/// A status of one of the latest bindings.
+fn status(domain: &mut Domain, seen: &Seen, which: usize, event: impl Fn(&Binding) -> BindingEvent) {
+    let Some(binding) = seen.bindings.iter().rev().nth(which) else { return };
+    let (transaction, key) = (binding.transaction, binding.forward.key);
+    let status = BindingStatus { transaction, key, event: event(binding) };
+    domain.cps.handle_binding_status(&node("IF-1"), status, domain.now);
 }
 
 fn check(domain: &mut Domain, seen: &mut Seen) {
