@@ -3,9 +3,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 fn main() {
+    link_xxhash();
     match embed() {
         Ok(()) => {}
         Err(message) => {
@@ -27,6 +29,19 @@ fn embed() -> Result<(), String> {
     table_of("OURS", &ours, &mut table)?;
     let file = out.join("modules.rs");
     fs::write(&file, table).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// libyang's own build uses libxxhash where it finds its headers, and yang5 does not tell the linker.
+fn link_xxhash() {
+    let known = Command::new("pkg-config")
+        .args(["--exists", "libxxhash"])
+        .status()
+        .is_ok_and(|status| status.success());
+    let header =
+        ["/usr/include/xxhash.h", "/usr/local/include/xxhash.h"].iter().any(|path| Path::new(path).is_file());
+    if known || header {
+        println!("cargo::rustc-link-lib=xxhash");
+    }
 }
 
 /// The directory `yang` in cargo's target directory, which is an ancestor of `OUT_DIR`.

@@ -1,6 +1,6 @@
 //! The typed configuration and state, generated from the YANG modules by `cargo xtask codegen`: plain structs whose
-//! lists are the persistent maps of yang/tree and whose containers and entries stand behind [`Arc`](std::sync::Arc), so that
-//! a clone is cheap and shares what is equal.
+//! lists are the persistent maps of yang/tree and whose containers and entries stand behind
+//! [`Arc`](std::sync::Arc), so that a clone is cheap and shares what is equal.
 //!
 //! - [`generated`] holds [`Config`] and, by module, the structs, enumerations and unions below it. A leaf is an
 //!   `Option`, but for keys and leafs that are always there; a leaf with a default has a method of its name that
