@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use cats_engine_transport::management::{Attached, Call, Change, ConfigId, Edit, Fault, StatePage, serve};
+use cats_engine_transport::management::{
+    Attached, Call, Change, ConfigId, Edit, Fault, StatePage, listen, serve,
+};
 use cats_engine_types::Revision;
 use cats_engine_wire::management as pb;
 use cats_engine_wire::management::management_client::ManagementClient;
@@ -28,21 +30,13 @@ struct Engine {
 }
 
 impl Engine {
-    async fn start() -> Self {
+    fn start() -> Self {
         let dir = TempDir::new().unwrap();
         let socket = dir.path().join("engine.sock");
         let (sender, calls) = mpsc::channel(16);
-        let path = socket.clone();
-        tokio::spawn(async move { serve(&path, sender, std::future::pending()).await.unwrap() });
-        let engine = Self { _dir: dir, socket, calls };
-        tokio::time::timeout(BOUND, async {
-            while !engine.socket.exists() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await
-        .unwrap();
-        engine
+        let listener = listen(&socket).unwrap();
+        tokio::spawn(async move { serve(listener, sender, std::future::pending()).await.unwrap() });
+        Self { _dir: dir, socket, calls }
     }
 
     async fn call(&mut self) -> Call {
@@ -98,14 +92,14 @@ fn config(revision: u64) -> ConfigId {
 
 #[tokio::test]
 async fn the_socket_is_for_the_owner_only() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let mode = std::fs::metadata(&engine.socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[tokio::test]
 async fn a_snapshot_in_chunks_and_a_commit_in_parts_reach_the_engine_whole() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let mut stream = engine.stream().await;
     stream.attach(&mut engine).await;
 
@@ -157,7 +151,7 @@ async fn a_snapshot_in_chunks_and_a_commit_in_parts_reach_the_engine_whole() {
 
 #[tokio::test]
 async fn a_refused_prepare_comes_back_with_path_tag_and_message() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let mut stream = engine.stream().await;
     stream.attach(&mut engine).await;
     stream.send(Message::Prepare(pb::Prepare { revision: 5, base: 4, ..Default::default() })).await;
@@ -181,7 +175,7 @@ async fn a_refused_prepare_comes_back_with_path_tag_and_message() {
 
 #[tokio::test]
 async fn a_stream_that_ends_is_told_to_the_engine_and_a_newer_one_takes_over() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let mut first = engine.stream().await;
     first.attach(&mut engine).await;
     let mut second = engine.stream().await;
@@ -195,7 +189,7 @@ async fn a_stream_that_ends_is_told_to_the_engine_and_a_newer_one_takes_over() {
 
 #[tokio::test]
 async fn a_message_out_of_order_or_of_an_unknown_kind_ends_the_stream() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let mut early = engine.stream().await;
     early.send(Message::Apply(pb::Apply { revision: 1 })).await;
     assert_eq!(early.next().await.unwrap_err().code(), Code::FailedPrecondition);
@@ -211,7 +205,7 @@ async fn a_message_out_of_order_or_of_an_unknown_kind_ends_the_stream() {
 
 #[tokio::test]
 async fn state_comes_in_pages() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let mut client = engine.client().await;
     let request = pb::GetStateRequest { paths: vec!["/m:a".to_owned()], limit: 10, page: "p1".to_owned() };
     let answer = tokio::spawn(async move { client.get_state(request).await });

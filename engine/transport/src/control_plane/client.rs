@@ -65,6 +65,11 @@ impl Upstream {
         self.send(Word::Status(status))
     }
 
+    /// How many words find room at the moment.
+    pub fn room(&self) -> usize {
+        self.words.capacity()
+    }
+
     fn send(&self, word: Word) -> Sent {
         match self.words.try_send(word) {
             Ok(()) => Sent::Queued,

@@ -34,6 +34,9 @@ impl Forwarders {
     }
 }
 
+/// Counts attachments of the process, so that those of a former listener are told apart too.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
 /// Tells attachments apart: a forwarder that attaches again has a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttachmentId(u64);
@@ -119,7 +122,7 @@ pub async fn serve(
     let (accepted, connections) = mpsc::channel(16);
     let Listen { listener, pki, node, epoch, forwarders, timing, events } = listen;
     tokio::spawn(accept(listener, Arc::clone(&pki), timing.connect, accepted));
-    let service = Service { pki, node, epoch, forwarders, timing, events, last: Arc::new(AtomicU64::new(0)) };
+    let service = Service { pki, node, epoch, forwarders, timing, events };
     let server = ControlPlaneServer::new(service).max_decoding_message_size(MAX_MESSAGE);
     tonic::transport::Server::builder()
         .max_concurrent_streams(4)
@@ -136,7 +139,6 @@ struct Service {
     forwarders: Forwarders,
     timing: Timing,
     events: mpsc::Sender<CpsEvent>,
-    last: Arc<AtomicU64>,
 }
 
 #[tonic::async_trait]
@@ -158,7 +160,7 @@ impl ControlPlane for Service {
         let first = pb::FromCps { message: Some(pb::from_cps::Message::Welcome(welcome)) };
         out.try_send(Ok(first)).map_err(|_| Status::internal("the stream is closed"))?;
 
-        let id = AttachmentId(self.last.fetch_add(1, Ordering::Relaxed));
+        let id = AttachmentId(LAST.fetch_add(1, Ordering::Relaxed));
         let (instructions, queue) = mpsc::channel(QUEUE);
         let attachment = Attachment { node: node.clone(), id, instructions };
         let session = Session { id, node, peer, pki: Arc::clone(&self.pki), events: self.events.clone() };

@@ -126,12 +126,26 @@ pub enum Call {
     },
 }
 
-/// Serves `socket` until `shutdown` completes. `socket` is replaced in one step and has mode 0600.
+/// The open socket.
+#[derive(Debug)]
+pub struct Listener(socket::Incoming);
+
+/// Opens the socket: it is replaced in one step and has mode 0600. Needs a tokio runtime.
+///
+/// # Errors
+/// The system's, with the name of the socket.
+pub fn listen(socket: &Path) -> io::Result<Listener> {
+    socket::listen(socket).map(Listener)
+}
+
+/// Serves until `shutdown` completes.
+///
+/// # Errors
+/// The server's.
 pub async fn serve(
-    socket: &Path,
+    listener: Listener,
     calls: mpsc::Sender<Call>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let incoming = socket::listen(socket)?;
-    service::serve(incoming, calls, shutdown).await.map_err(io::Error::other)
+    service::serve(listener.0.accepted(), calls, shutdown).await.map_err(io::Error::other)
 }

@@ -1,0 +1,114 @@
+//! From the typed configuration to what each role of this node is to do. The path selector's part and the checks are
+//! engine/core's; here are the forwarder, the topology, and who speaks with whom.
+
+mod forwarder;
+mod topology;
+
+use cats_datapath_core::ForwarderConfig;
+use cats_engine_core::config::{CATS, Violation, check, node, path_selector, services};
+use cats_engine_core::cps::CpsConfig;
+use cats_engine_transport::management::Fault;
+use cats_engine_transport::pki::PkiFiles;
+use cats_engine_types::{NodeId, Revision};
+use cats_pcep_core::PceConfig;
+use cats_yang_model::Config;
+use cats_yang_model::generated::cats_cps::PathSelector;
+use cats_yang_model::generated::cats_system::Certificates;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+/// What a node is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Desired {
+    /// The path selector, with its path computation.
+    pub selector: Option<Selector>,
+    /// The forwarder.
+    pub forwarder: Option<Forwarding>,
+    /// The node's certificates.
+    pub pki: PkiFiles,
+}
+
+/// The path selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector {
+    /// The machine's configuration.
+    pub cps: CpsConfig,
+    /// The path computation's configuration.
+    pub pce: PceConfig,
+    /// Where forwarders of other nodes attach, and the name they expect.
+    pub listen: Option<(SocketAddr, NodeId)>,
+    /// Who may.
+    pub forwarders: BTreeSet<NodeId>,
+}
+
+/// The forwarder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forwarding {
+    /// The forwarder's configuration.
+    pub config: ForwarderConfig,
+    /// The longest segment list that it imposes.
+    pub max_segments: u8,
+    /// The path selector of another node; absent: the one of this node.
+    pub remote: Option<Remote>,
+}
+
+/// A path selector of another node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Where.
+    pub address: SocketAddr,
+    /// Its name.
+    pub cps: NodeId,
+}
+
+/// What a configuration asks for, or why it cannot follow `old`.
+pub fn desired(old: &Config, new: &Config, revision: Revision) -> Result<Desired, Vec<Fault>> {
+    let mut violations = check(old, new);
+    if violations.is_empty() {
+        let desired = read(new, revision, &mut violations);
+        if violations.is_empty() {
+            return Ok(desired);
+        }
+    }
+    Err(violations.into_iter().map(fault).collect())
+}
+
+fn read(config: &Config, revision: Revision, violations: &mut Vec<Violation>) -> Desired {
+    let cats = &config.cats;
+    let pki = certificates(&cats.system.certificates);
+    if !cats.base.enable() {
+        return Desired { selector: None, forwarder: None, pki };
+    }
+    let services = services(cats, violations);
+    let forwarder = forwarder::read(cats, &services, violations);
+    let local = forwarder.as_ref().filter(|forwarder| forwarder.remote.is_none());
+    let local = local.map(|forwarder| forwarder.config.node.clone());
+    let selector = path_selector(cats, services, local, revision, violations).map(|cps| Selector {
+        pce: topology::read(cats, violations),
+        listen: listen(&cats.path_selector, violations),
+        forwarders: cps.forwarders.iter().map(|forwarder| forwarder.node.clone()).collect(),
+        cps,
+    });
+    Desired { selector, forwarder, pki }
+}
+
+fn listen(selector: &PathSelector, violations: &mut Vec<Violation>) -> Option<(SocketAddr, NodeId)> {
+    let listen = selector.listen.as_ref()?;
+    let path = || format!("{CATS}/cats-cps:path-selector/node-id");
+    let name = node(selector.node_id.as_deref().unwrap_or_default(), violations, path)?;
+    Some((SocketAddr::new(listen.address, listen.port()), name))
+}
+
+fn certificates(from: &Certificates) -> PkiFiles {
+    PkiFiles {
+        authority: from.authority().into(),
+        certificate: from.certificate().into(),
+        private_key: from.private_key().into(),
+        revocation_list: from.revocation_list.as_ref().map(Into::into),
+    }
+}
+
+fn fault(violation: Violation) -> Fault {
+    let Violation { path, tag, app_tag, message } = violation;
+    Fault { path, tag, app_tag, message }
+}

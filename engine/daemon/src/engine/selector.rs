@@ -1,0 +1,206 @@
+//! The path selector's role: the machine, its path computation, and the forwarders attached to it.
+
+use super::{Engine, Now};
+use crate::config::Selector;
+use crate::plane::Plane;
+use cats_engine_core::cps::{Cps, Event, Output};
+use cats_engine_transport::control_plane::{Attachment, AttachmentId, CpsEvent, Sent};
+use cats_engine_types::{
+    Family, Instruction, NodeId, Path, PathConstraints, PathRequest, Segments, TransactionId,
+};
+use cats_pcep_core::Pce;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+#[derive(Debug)]
+pub(super) struct SelectorRole {
+    pub(super) cps: Cps,
+    pub(super) pce: Pce,
+    domain: cats_engine_types::RoutingDomain,
+    links: BTreeMap<NodeId, Attachment>,
+}
+
+impl SelectorRole {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.cps.poll_timeout().map(|(at, _)| at)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Now) {
+        if self.poll_timeout().is_some_and(|at| at <= now.at) {
+            self.cps.handle_timeout(now.at);
+        }
+    }
+
+    fn configure(&mut self, selector: Selector, now: Now) {
+        let Self { cps, pce, domain, links } = self;
+        domain.clone_from(&selector.pce.domain);
+        let moved = pce.configure(&selector.pce);
+        cps.configure(selector.cps, now.at);
+        if moved {
+            let generation = pce.ted().generation();
+            cps.handle_topology(generation, |path| pce.holds(path) || !other_way(pce, path), now.at);
+        }
+        let gone: Vec<NodeId> =
+            links.keys().filter(|node| !selector.forwarders.contains(node)).cloned().collect();
+        for node in gone {
+            links.remove(&node);
+            cps.handle_detached(&node, now.at);
+        }
+    }
+
+    /// Tells a forwarder of another node; one that is gone or behind is let go.
+    fn tell(&mut self, node: &NodeId, instruction: Instruction, now: Now) {
+        let sent = self.links.get(node).map(|link| link.send(instruction));
+        if sent == Some(Sent::Gone) {
+            self.links.remove(node);
+            self.cps.handle_detached(node, now.at);
+        }
+    }
+
+    fn by_id(&self, id: AttachmentId) -> Option<NodeId> {
+        self.links.values().find(|link| link.id == id).map(|link| link.node.clone())
+    }
+}
+
+/// Whether flows along a path that no longer holds can have another one. Where they cannot, they stay: the underlay may
+/// still carry them, and only the instance's failure ends an established flow.
+fn other_way(pce: &mut Pce, path: &Path) -> bool {
+    let mut asks = [Family::V4, Family::V6].into_iter().map(|family| PathRequest {
+        transaction: TransactionId { epoch: 0, sequence: 0 },
+        headend: path.headend.clone(),
+        endpoint: path.endpoint.clone(),
+        family,
+        domain: Default::default(),
+        constraints: PathConstraints::default(),
+        max_segments: u8::try_from(Segments::MAX).unwrap_or(u8::MAX),
+    });
+    asks.any(|request| pce.handle_request(&request).outcome.is_ok())
+}
+
+impl<P: Plane> Engine<P> {
+    /// Takes the role on, changes or drops it. `anew`: all attachments are void.
+    pub(super) fn apply_selector(&mut self, selector: Option<Selector>, anew: bool, now: Now) {
+        let Some(selector) = selector else {
+            self.selector = None;
+            return;
+        };
+        let epoch = self.epoch;
+        let role = self.selector.get_or_insert_with(|| SelectorRole {
+            cps: Cps::new(epoch, now.at),
+            pce: Pce::new(),
+            domain: selector.pce.domain.clone(),
+            links: BTreeMap::new(),
+        });
+        if anew {
+            for node in std::mem::take(&mut role.links).into_keys() {
+                role.cps.handle_detached(&node, now.at);
+            }
+        }
+        role.configure(selector, now);
+    }
+
+    pub(super) fn selector_event(&mut self, event: CpsEvent, now: Now) {
+        let Some(role) = &mut self.selector else { return };
+        match event {
+            CpsEvent::Attached { attachment, report } => {
+                let node = attachment.node.clone();
+                if role.links.remove(&node).is_some() {
+                    role.cps.handle_detached(&node, now.at);
+                }
+                match role.cps.handle_forwarder(report, now.at) {
+                    Ok(()) => drop(role.links.insert(node, attachment)),
+                    // Dropping the attachment ends the stream.
+                    Err(error) => tracing::warn!(%node, %error, "attachment refused"),
+                }
+            }
+            CpsEvent::Report(id, report) => {
+                if let Some(node) = role.by_id(id)
+                    && let Err(error) = role.cps.handle_forwarder(report, now.at)
+                {
+                    tracing::warn!(%node, %error, "report refused");
+                    role.links.remove(&node);
+                    role.cps.handle_detached(&node, now.at);
+                }
+            }
+            CpsEvent::Requests(id, requests) => {
+                let Some(node) = role.by_id(id) else { return };
+                for request in requests {
+                    role.cps.handle_request(&node, request, now.at, now.wall);
+                }
+            }
+            CpsEvent::Statuses(id, statuses) => {
+                let Some(node) = role.by_id(id) else { return };
+                for status in statuses {
+                    role.cps.handle_binding_status(&node, status, now.at);
+                }
+            }
+            CpsEvent::Detached(id, node) => {
+                if role.by_id(id).is_some() {
+                    role.links.remove(&node);
+                    role.cps.handle_detached(&node, now.at);
+                }
+            }
+        }
+    }
+
+    /// Carries out what the machine wants; false if that is nothing.
+    pub(super) fn pump_selector(&mut self, now: Now) -> bool {
+        let mut any = false;
+        while let Some(output) = self.selector.as_mut().and_then(|role| role.cps.poll_output()) {
+            any = true;
+            let (ingress, instruction) = match output {
+                Output::PathRequest(request) => {
+                    if let Some(role) = &mut self.selector {
+                        let reply = role.pce.handle_request(&request);
+                        role.cps.handle_path_reply(reply, now.at);
+                    }
+                    continue;
+                }
+                Output::Install { ingress, binding } => (ingress, Instruction::Install(binding)),
+                Output::Refuse { ingress, transaction, key, failure } => {
+                    tracing::debug!(%transaction, %key, %failure, "flow refused");
+                    (ingress, Instruction::Refuse { transaction, key, failure })
+                }
+                Output::Remove { ingress, transaction, key, reason } => {
+                    (ingress, Instruction::Remove { transaction, key, reason })
+                }
+                Output::Decision(decision) => {
+                    tracing::debug!(transaction = %decision.transaction, key = %decision.key,
+                        selected = ?decision.selected.as_ref().map(|s| s.csci_id), "decision");
+                    continue;
+                }
+                Output::Event(event) => {
+                    log(&event);
+                    continue;
+                }
+            };
+            if self.is_local(&ingress) {
+                self.instruct(instruction, now);
+            } else if let Some(role) = &mut self.selector {
+                role.tell(&ingress, instruction, now);
+            }
+        }
+        any
+    }
+}
+
+fn log(event: &Event) {
+    match event {
+        Event::Attached { node } => tracing::info!(%node, "forwarder attached"),
+        Event::Detached { node } => tracing::warn!(%node, "forwarder detached; what it holds forwards on"),
+        Event::Fenced { node, epoch } => {
+            tracing::error!(%node, %epoch, "a newer path selector owns bindings of the forwarder");
+        }
+        Event::InstallFailed { node, transaction, failure } => {
+            tracing::warn!(%node, %transaction, %failure, "binding not committed");
+        }
+        Event::ReconnectRequired { transaction, key, csci_id } => {
+            tracing::info!(%transaction, %key, %csci_id, "flow ended: its instance failed");
+        }
+        Event::Lost { node, transaction, key } => {
+            tracing::info!(%node, %transaction, %key, "the ingress came back without the binding");
+        }
+        Event::FlowLimit(true) => tracing::warn!("the flow limit is reached"),
+        Event::FlowLimit(false) => tracing::info!("there is room for flows again"),
+    }
+}
