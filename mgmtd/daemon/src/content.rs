@@ -13,6 +13,11 @@ pub(crate) fn to_json(schema: &Schema, tree: &Tree) -> String {
     out
 }
 
+/// As [`to_json`], as a value.
+pub(crate) fn to_value(schema: &Schema, tree: &Tree) -> Value {
+    view(tree, schema, Defaults::Explicit).to_json()
+}
+
 /// The reverse of [`to_json`].
 ///
 /// # Errors

@@ -245,7 +245,7 @@ fn error_of(error: WireError) -> Error {
 }
 
 /// The tag of that name; an unknown one is `operation-failed`, which says no less than the engine did.
-fn tag_of(name: &str) -> ErrorTag {
+pub(crate) fn tag_of(name: &str) -> ErrorTag {
     use ErrorTag as Tag;
     let all = [
         Tag::InUse,

@@ -4,6 +4,7 @@
 //! that they are never full while their readers live, so no circle of waiting can form.
 
 use crate::engine::{self, ToEngine};
+use crate::rules::Rules;
 use crate::{content, oracle, recorder};
 use cats_engine_wire::management::Change;
 use cats_mgmtd_core::{
@@ -77,7 +78,10 @@ pub(crate) fn now() -> Now {
 pub(crate) struct Hub {
     core: Core,
     schema: Arc<Schema>,
+    rules: Rules,
     workers: Workers,
+    /// What the commit that is being recorded changes.
+    deciding: Option<Arc<ChangeSet>>,
     sessions: BTreeMap<SessionId, Open>,
     engines: BTreeMap<ComponentId, mpsc::Sender<ToEngine>>,
     /// Inputs that follow from outputs which could not be carried out.
@@ -91,11 +95,13 @@ struct Open {
 }
 
 impl Hub {
-    pub(crate) fn new(core: Core, schema: Arc<Schema>, workers: Workers) -> Self {
+    pub(crate) fn new(core: Core, rules: Rules, schema: Arc<Schema>, workers: Workers) -> Self {
         Self {
             core,
             schema,
+            rules,
             workers,
+            deciding: None,
             sessions: BTreeMap::new(),
             engines: BTreeMap::new(),
             failed: Vec::new(),
@@ -213,7 +219,10 @@ impl Hub {
                     self.failed.push(Input::Validated { ticket, verdict });
                 }
             }
-            Output::Check { ticket, .. } => self.core.handle_checked(ticket, Vec::new(), now()),
+            Output::Check { ticket, changes, .. } => {
+                let errors = self.rules.check(&self.schema, &changes);
+                self.core.handle_checked(ticket, errors, now());
+            }
             Output::Prepare { component, revision, base, changes } => {
                 let changes = wire_changes(&self.schema, &changes);
                 self.tell(component, ToEngine::Prepare { revision, base, changes });
@@ -225,6 +234,7 @@ impl Hub {
                 self.tell(component, ToEngine::Snapshot { revision, config });
             }
             Output::Record { ticket, commit, changes } => {
+                self.deciding = Some(Arc::clone(&changes));
                 if self.workers.recorder.try_send(recorder::Job::Record { ticket, commit, changes }).is_err()
                 {
                     self.failed.push(Input::Recorded { ticket, result: Err(overloaded("the journal")) });
@@ -274,6 +284,9 @@ impl Hub {
             Event::Committed { commit, changes } => {
                 tracing::info!(revision = commit.revision, user = commit.user, changes, "committed");
                 self.workers.revision.send_replace(commit.revision);
+                if let Some(changes) = self.deciding.take() {
+                    self.rules.follow(&self.schema, &changes);
+                }
                 let (_, running) = self.core.running();
                 let job = recorder::Job::Compact { tree: running.clone() };
                 if self.workers.recorder.try_send(job).is_err() {

@@ -11,6 +11,7 @@ mod engine;
 mod hub;
 mod oracle;
 mod recorder;
+mod rules;
 mod session;
 mod startup;
 
@@ -56,7 +57,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     std::fs::create_dir_all(&args.run_dir)
         .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
     let ready_file = ReadyFile::new(&args.run_dir)?;
-    let Ready { core, schema, compiled, store, capabilities, content_id } = startup::prepare(&args)?;
+    let Ready { core, rules, schema, compiled, store, capabilities, content_id } = startup::prepare(&args)?;
     let (sender, inputs) = hub::channel();
     let (revision, revisions) = watch::channel(store.revision());
     let identity = engine::Identity { content_id, datastore_id: store.instance().to_owned() };
@@ -65,7 +66,7 @@ async fn run(args: Args) -> Result<(), StartError> {
         .map_err(thread("oracle"))?;
     let (recorder, recording) =
         recorder::start(store, Arc::clone(&schema), sender.clone()).map_err(thread("recorder"))?;
-    let hub = Hub::new(core, Arc::clone(&schema), Workers { oracle, recorder, revision });
+    let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, revision });
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared { schema, capabilities, hub: sender.clone() });
     let listeners = listen(&args, shared).await?;

@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::recorder::modules_of;
+use crate::rules::Rules;
 use crate::{content, hub, oracle};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
 use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
@@ -68,6 +69,7 @@ fn lines(errors: &[Error]) -> String {
 /// All that the daemon runs on.
 pub(crate) struct Ready {
     pub(crate) core: Core,
+    pub(crate) rules: Rules,
     pub(crate) schema: Arc<Schema>,
     pub(crate) compiled: Compiled,
     pub(crate) store: Store,
@@ -91,6 +93,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     let revision = found.store.revision();
     let misfit = |errors| StartError::Misfit { revision, dir: args.state_dir.clone(), errors };
     let running = restore(&schema, &compiled, &found).map_err(misfit)?;
+    let rules = Rules::new(&schema, &running).map_err(|error| misfit(vec![error]))?;
     let Recovered { mut store, modules, .. } = found;
     if modules != modules_of(&schema) {
         let config = content::to_json(&schema, &running);
@@ -101,7 +104,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     let capabilities = capabilities(&schema, &compiled);
     let facts = facts(&schema, &compiled, &capabilities);
     let core = Core::new(facts, running, revision, hub::now());
-    Ok(Ready { core, schema, compiled, store, capabilities, content_id })
+    Ok(Ready { core, rules, schema, compiled, store, capabilities, content_id })
 }
 
 fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {

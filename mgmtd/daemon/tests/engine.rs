@@ -4,7 +4,7 @@
 
 mod daemon;
 
-use cats_engine_transport::management::{Attached, Call, Change, Edit, Fault, StatePage, serve};
+use cats_engine_transport::management::{Attached, Call, Change, Edit, Fault, StatePage, listen, serve};
 use cats_engine_types::Revision;
 use cats_mgmtd_netconf::Answer;
 use cats_yang_tree::error::ErrorTag;
@@ -29,11 +29,15 @@ impl Engine {
         let (sender, calls) = mpsc::channel(16);
         let (stop, stopped) = oneshot::channel::<()>();
         let socket = place.path("run/engine.sock");
+        let listener = {
+            let _inside = runtime.enter();
+            listen(&socket).unwrap()
+        };
         runtime.spawn(async move {
             let stopped = async {
                 let _ = stopped.await;
             };
-            serve(&socket, sender, stopped).await.unwrap();
+            serve(listener, sender, stopped).await.unwrap();
         });
         Self { runtime, calls, _stop: stop }
     }

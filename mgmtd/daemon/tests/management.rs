@@ -69,6 +69,51 @@ fn a_node_whose_condition_became_false_goes_with_the_commit() {
     assert_eq!(session.candidate(), running);
 }
 
+/// Two services at one address; `port` tells them apart or not.
+fn services(port: u16) -> String {
+    let service = |id: u32| format!("<service><cs-id>{id}</cs-id><address>192.0.2.100</address></service>");
+    let classifier = |id: u32, port: u16| {
+        format!(
+            "<traffic-classifier><cs-id>{id}</cs-id><server-port>{port}</server-port><protocol>6</protocol>\
+             </traffic-classifier>"
+        )
+    };
+    format!(
+        "<edit-config><target><candidate/></target><config><routing \
+         xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\"><cats xmlns=\"{CATS}\"><traffic-classifiers>{}{}\
+         </traffic-classifiers><services xmlns=\"urn:catsd:yang:cats-services\">{}{}</services></cats></routing>\
+         </config></edit-config>",
+        classifier(1, 443),
+        classifier(2, port),
+        service(1),
+        service(2)
+    )
+}
+
+const CATS: &str = "urn:ietf:params:xml:ns:yang:ietf-cats";
+
+/// Proves CP-36.
+#[test]
+fn services_that_overlap_are_a_commit_error_that_names_both_without_the_engine_too() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.ok(&services(443));
+    let error = session.refused("<commit/>");
+    assert!(error.message.contains("services 1 and 2 overlap at 192.0.2.100"), "{error:?}");
+    assert!(error.path.is_some(), "{error:?}");
+    let error = session.refused("<validate><source><candidate/></source></validate>");
+    assert!(error.message.contains("overlap"), "{error:?}");
+    session.ok(&services(8443));
+    session.ok("<commit/>");
+    // The rule holds against what was committed too, also after a restart.
+    assert!(daemon.terminate().success());
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.ok(&services(443));
+    assert!(session.refused("<commit/>").message.contains("overlap"));
+}
+
 #[test]
 fn the_hello_names_the_schema_as_the_yang_library_and_the_index_do() {
     let place = Place::new();

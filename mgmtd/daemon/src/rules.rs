@@ -1,0 +1,68 @@
+//! The rules that YANG cannot say, which are the engine's: pure functions over the typed configuration, so they hold
+//! whether or not an engine is connected.
+
+use crate::{content, engine};
+use cats_engine_core::config::{Violation, check};
+use cats_yang_model::{ApplyError, Config};
+use cats_yang_tree::error::{Error, ErrorTag, Path};
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{ChangeSet, Tree};
+
+/// The typed configuration that runs, which shares with each new one what is equal.
+pub(crate) struct Rules {
+    running: Config,
+}
+
+impl Rules {
+    /// # Errors
+    /// When the model cannot hold `running`: schema and model are not of one release.
+    pub(crate) fn new(schema: &Schema, running: &Tree) -> Result<Self, Error> {
+        let snapshot = content::to_value(schema, running);
+        Config::from_json(&snapshot).map(|running| Self { running }).map_err(|error| fault(&error))
+    }
+
+    /// What is wrong with running after `changes`, at a cost that follows them.
+    pub(crate) fn check(&self, schema: &Schema, changes: &ChangeSet) -> Vec<Error> {
+        match self.after(schema, changes) {
+            Ok(new) => check(&self.running, &new).into_iter().map(error_of).collect(),
+            Err(error) => vec![fault(&error)],
+        }
+    }
+
+    /// Takes a commit over.
+    pub(crate) fn follow(&mut self, schema: &Schema, changes: &ChangeSet) {
+        match self.after(schema, changes) {
+            Ok(new) => self.running = new,
+            Err(error) => {
+                tracing::error!(%error, "the typed configuration does not follow a commit that it passed")
+            }
+        }
+    }
+
+    fn after(&self, schema: &Schema, changes: &ChangeSet) -> Result<Config, ApplyError> {
+        let mut new = self.running.clone();
+        for record in changes.records(schema) {
+            // False is a change of a module without a model, which no rule speaks of.
+            let _known = new.apply(&record.into())?;
+        }
+        Ok(new)
+    }
+}
+
+fn fault(error: &ApplyError) -> Error {
+    Error::application(
+        ErrorTag::OperationFailed,
+        format!("the model does not hold the configuration: {error}"),
+    )
+}
+
+fn error_of(violation: Violation) -> Error {
+    let mut error = Error::application(engine::tag_of(&violation.tag), violation.message);
+    if !violation.path.is_empty() {
+        error = error.at(Path(violation.path));
+    }
+    match violation.app_tag {
+        Some(tag) => error.app_tag(tag),
+        None => error,
+    }
+}
