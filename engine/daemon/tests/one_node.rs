@@ -1,0 +1,216 @@
+//! All roles in one engine, on the model data plane.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bed;
+
+use bed::{Kernel, Node, all_in_one, key, metric, set};
+use cats_datapath_core::Verdict;
+use cats_engine_transport::management::Attached;
+use cats_engine_types::Revision;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+struct Bed {
+    dir: TempDir,
+    runtime: Runtime,
+    kernel: Kernel,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { dir: TempDir::new().unwrap(), runtime, kernel: Kernel::default() }
+    }
+
+    fn start(&self) -> Node {
+        Node::start(self.dir.path(), &self.kernel, self.runtime.handle())
+    }
+
+    fn configured(&self) -> Node {
+        let mut node = self.start();
+        assert_eq!(node.snapshot(1, &all_in_one()), Ok(()));
+        node
+    }
+}
+
+/// The instance that a new flow from this port goes to.
+fn new_flow(node: &mut Node, port: u16) -> String {
+    let id = node.kernel.packet(key(port));
+    node.step();
+    assert_eq!(node.kernel.verdicts(), [(id, Verdict::Release)]);
+    match node.kernel.model(|model| model.forward(key(port), 60, true)) {
+        cats_datapath_core::model::Fate::Forwarded(locator) => locator.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Proves CP-9, CP-13, CP-15.
+#[test]
+fn the_first_packet_is_held_until_both_directions_are_committed_and_the_decision_is_shown() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+    let state = node.state(&["/cats-cps:path-selector/decisions"]);
+    let decisions = state["cats-cps:path-selector"]["decisions"]["decision"].as_array().unwrap();
+    assert_eq!(decisions.len(), 1);
+    let decision = &decisions[0];
+    assert_eq!(decision["service"], 1);
+    assert_eq!(decision["flow"], "tcp 192.0.2.10:40000 > 192.0.2.100:443");
+    assert_eq!(decision["selected"]["csci-id"], "198.51.100.21");
+    assert_eq!(decision["selected"]["egress"], "N");
+    assert_eq!(decision["path"]["encapsulation"], "none");
+    assert_eq!(decision["generations"]["policy"], "1");
+    let of = |index: usize, leaf: &str| decision["candidate"][index][leaf].clone();
+    assert_eq!(
+        (of(0, "computing-us"), of(0, "network-us"), of(0, "total-us")),
+        (json!("20000"), json!("1000"), json!("21000"))
+    );
+    assert_eq!((of(0, "verdict"), of(1, "verdict")), (json!("ranked-lower"), json!("selected")));
+    assert_eq!(state["traffic-classifiers"], Value::Null, "only what was asked for");
+
+    let state = node.state(&[]);
+    let classifier = &state["traffic-classifiers"]["traffic-classifier"][0];
+    assert_eq!((&classifier["matched-packets"], &classifier["matched-bytes"]), (&json!("1"), &json!("60")));
+}
+
+/// Proves CP-17.
+#[test]
+fn a_commit_moves_new_flows_and_leaves_established_ones() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+    let path = "service-metrics/service-metric[cs-id='1'][csci-id='198.51.100.21'][source-type='static']";
+    let change = set(path, &metric("198.51.100.21", "60.0"));
+    assert_eq!(node.prepare(1, vec![change]), Ok(vec!["configure the path selector".to_owned()]));
+    assert_eq!(new_flow(&mut node, 40_001), "198.51.100.21", "prepared is not applied");
+    assert_eq!(node.apply(2), Ok(()));
+    assert_eq!(new_flow(&mut node, 40_002), "198.51.100.11");
+    assert_eq!(bed.kernel.model(|model| model.flows()).len(), 3);
+    let fate = bed.kernel.model(|model| model.forward(key(40_000), 60, false));
+    assert!(format!("{fate:?}").contains("198.51.100.21"));
+}
+
+/// Proves CP-36.
+#[test]
+fn overlapping_services_are_refused_and_the_configuration_stays_as_it_was() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    let log = std::fs::read(bed.dir.path().join("config.log")).unwrap();
+    let second = json!({
+        "cs-id": 2, "address": ["192.0.2.100"],
+        "instance": [{ "csci-id": 7, "egress": "N", "locator": [{ "address": "198.51.100.31" }] }],
+    });
+    let faults =
+        node.prepare(1, vec![set("cats-services:services/service[cs-id='2']", &second)]).unwrap_err();
+    let overlap =
+        faults.iter().find(|fault| fault.app_tag.as_deref() == Some("overlapping-services")).unwrap();
+    assert!(overlap.message.contains("services 1 and 2 overlap"), "{}", overlap.message);
+    assert!(overlap.path.contains("service[cs-id='2']"), "{}", overlap.path);
+    node.abort(2);
+    assert_eq!(node.apply(2), Err("revision 2 is not prepared".to_owned()));
+    assert_eq!(std::fs::read(bed.dir.path().join("config.log")).unwrap(), log);
+    assert_eq!(node.attach(1), Attached { revision: Revision(1), needs_snapshot: false });
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+}
+
+#[test]
+fn changes_that_do_not_start_from_what_the_engine_runs_or_do_not_fit_are_refused() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    let enable = || vec![set("base/enable", &json!(true))];
+    assert!(node.prepare(7, enable()).unwrap_err()[0].message.contains("the engine runs revision 1"));
+    let unknown = node.prepare(1, vec![set("base/nonsense", &json!(1))]).unwrap_err();
+    assert_eq!(unknown[0].tag, "unknown-element");
+    let zero =
+        node.prepare(1, vec![set("cats-services:services/service[cs-id='0']", &json!({ "cs-id": 0 }))]);
+    assert_eq!(zero.unwrap_err()[0].tag, "invalid-value");
+    // A stream that ends takes what it prepared with it.
+    assert!(node.prepare(1, enable()).is_ok());
+    assert!(!node.attach(1).needs_snapshot);
+    assert!(node.apply(2).is_err());
+}
+
+/// Proves CP-23.
+#[test]
+fn a_restart_without_management_keeps_configuration_and_flows() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+    assert!(node.prepare(1, vec![set("base/flow-timeout", &json!(60))]).is_ok());
+    assert_eq!(node.apply(2), Ok(()));
+    drop(node);
+
+    let mut node = bed.start();
+    assert_eq!(bed.kernel.model(|model| model.flows()), [key(40_000)]);
+    assert_eq!(new_flow(&mut node, 40_001), "198.51.100.21");
+    assert_eq!(bed.kernel.model(|model| model.flows()).len(), 2);
+    assert_eq!(node.attach(2), Attached { revision: Revision(2), needs_snapshot: false });
+    assert_eq!(node.attach(3), Attached { revision: Revision(2), needs_snapshot: true });
+}
+
+/// Proves CP-3, CP-24.
+#[test]
+fn a_flow_without_an_eligible_candidate_gets_no_binding_and_its_packets_end() {
+    let bed = Bed::new();
+    let mut node = bed.start();
+    let mut config = all_in_one();
+    for entry in config["service-metrics"]["service-metric"].as_array_mut().unwrap() {
+        entry["cats-cps:gas"] = json!(0);
+    }
+    assert_eq!(node.snapshot(1, &config), Ok(()));
+    let id = bed.kernel.packet(key(40_000));
+    node.step();
+    assert_eq!(bed.kernel.verdicts(), [(id, Verdict::Drop)]);
+    assert!(bed.kernel.model(|model| model.flows()).is_empty());
+    let state = node.state(&["/cats-cps:path-selector"]);
+    let decision = &state["cats-cps:path-selector"]["decisions"]["decision"][0];
+    assert_eq!(decision["candidate"][0]["verdict"], "dropped");
+    assert_eq!(decision["selected"], Value::Null);
+}
+
+#[test]
+fn a_node_that_is_switched_off_leaves_nothing_in_the_data_plane() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+    let steps = node.prepare(1, vec![set("base/enable", &json!(false))]).unwrap();
+    assert_eq!(steps, ["stop the path selector", "stop the forwarder and remove what it installed"]);
+    assert_eq!(node.apply(2), Ok(()));
+    assert!(bed.kernel.model(|model| model.flows()).is_empty());
+    assert_eq!(node.state(&[]), json!({}));
+}
+
+#[test]
+fn decisions_come_in_pages_and_by_transaction() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    for port in 40_000..40_005 {
+        new_flow(&mut node, port);
+    }
+    let all = node.state(&["/cats-cps:path-selector/decisions/decision"]);
+    let all = all["cats-cps:path-selector"]["decisions"]["decision"].as_array().unwrap().clone();
+    assert_eq!(all.len(), 5);
+    let mut paged = Vec::new();
+    let mut page = None;
+    loop {
+        let (reply, mut answer) = tokio::sync::oneshot::channel();
+        let call =
+            cats_engine_transport::management::Call::State { paths: Vec::new(), limit: 2, page, reply };
+        node.engine.handle_call(call, cats_engine_daemon::engine::Now::read());
+        let answer = answer.try_recv().unwrap().unwrap();
+        let document: Value = serde_json::from_slice(&answer.json).unwrap();
+        let cats = &document["ietf-routing:routing"]["ietf-cats:cats"];
+        paged.extend(cats["cats-cps:path-selector"]["decisions"]["decision"].as_array().unwrap().clone());
+        page = answer.next;
+        if page.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, all);
+    let transaction = all[3]["transaction"].as_str().unwrap();
+    let path = format!("/cats-cps:path-selector/decisions/decision[transaction='{transaction}']");
+    let one = node.state(&[&path]);
+    assert_eq!(one["cats-cps:path-selector"]["decisions"]["decision"], json!([all[3]]));
+}
