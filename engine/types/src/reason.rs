@@ -96,21 +96,29 @@ impl fmt::Display for Win {
     }
 }
 
-/// Why an eligible candidate was not taken: the first criterion in which it differs from the selected one.
+/// Why an eligible candidate was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Loss {
-    /// Its own value.
-    pub own: Measure,
-    /// The selected one's.
-    pub selected: Measure,
+pub enum Loss {
+    /// The selected one ranked before it.
+    Behind {
+        /// Its own value of the first criterion in which the two differ.
+        own: Measure,
+        /// The selected one's.
+        selected: Measure,
+    },
+    /// The flow stayed at the instance that it was bound to before.
+    NotCompared,
 }
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.own.criterion == Criterion::CsciId {
-            return f.write_str("larger csci-id, all else equal");
+        match self {
+            Loss::Behind { own, .. } if own.criterion == Criterion::CsciId => {
+                f.write_str("larger csci-id, all else equal")
+            }
+            Loss::Behind { own, selected } => write!(f, "{own} behind {selected}"),
+            Loss::NotCompared => f.write_str("not compared: the flow stays where it is bound"),
         }
-        write!(f, "{} behind {}", self.own, self.selected)
     }
 }
 

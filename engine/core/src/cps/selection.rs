@@ -6,10 +6,11 @@
 use super::catalogue::{Instance, Service};
 use super::config::{Policy, Rank, Weights};
 use super::cst::{Record, Row};
-use super::nodes::{DeliveryStatus, NodeIx};
+use super::nodes::{DeliveryStatus, NodeIx, Nodes};
 use super::nst::PathRecord;
 use cats_engine_types::{
-    Constraints, Criterion, CsciId, Family, Gas, Ineligible, Locator, Loss, Measure, Micros, Verdict, Win,
+    Candidate, Constraints, Criterion, CsciId, Family, Gas, Ineligible, Locator, Loss, Measure, Micros,
+    NodeId, Verdict, Win,
 };
 use std::time::Instant;
 
@@ -367,34 +368,41 @@ fn network(
     Ok(delay)
 }
 
-/// A candidate as a decision records it.
-pub(super) struct Explained {
-    pub(super) csci_id: CsciId,
-    pub(super) egress: NodeIx,
-    pub(super) computing: Micros,
-    pub(super) network: Option<Micros>,
-    pub(super) verdict: Verdict,
+/// What was taken, as far as the record of the candidates tells.
+#[derive(Clone, Copy)]
+pub(super) enum Taken<'a> {
+    /// The winner of a selection.
+    Winner(&'a Winner),
+    /// The instance that the flow was bound to before.
+    Kept(CsciId),
+    /// Nothing.
+    Nothing,
 }
 
-/// What became of each candidate, for the record: at most `limit` of them with the selected one always among them,
+/// What became of each candidate, for the record: at most `limit` of them with the taken one always among them,
 /// ordered by CSCI-ID, and how many are left out.
 pub(super) fn explain(
     view: View<'_>,
     query: &Query<'_>,
-    winner: Option<&Winner>,
+    taken: Taken<'_>,
     limit: usize,
-) -> (Vec<Explained>, u32) {
-    let count = view.service.instances.len();
-    let chosen = winner.map(|winner| winner.key.index as usize);
-    let mut list = Vec::with_capacity(count.min(limit));
+    names: &Nodes,
+) -> (Vec<Candidate>, u32) {
+    let instances = &view.service.instances;
+    let chosen = match taken {
+        Taken::Winner(winner) => Some(winner.key.index as usize),
+        Taken::Kept(csci_id) => instances.binary_search_by_key(&csci_id, |instance| instance.csci_id).ok(),
+        Taken::Nothing => None,
+    };
+    let mut list = Vec::with_capacity(instances.len().min(limit));
     let mut omitted = 0;
     for (at, candidate) in candidates(view).enumerate() {
-        // The last place is the selected one's until it has come.
+        // The last place is the taken one's until it has come.
         let awaited = usize::from(chosen.is_some_and(|chosen| at < chosen));
-        if Some(at) == chosen || list.len() + awaited < limit {
-            list.push(explain_one(view, query, winner, candidate));
-        } else {
+        if Some(at) != chosen && list.len() + awaited >= limit {
             omitted += 1;
+        } else if let Some(node) = names.get(candidate.1.egress) {
+            list.push(explain_one(view, query, taken, candidate, node.name.clone()));
         }
     }
     (list, omitted)
@@ -403,38 +411,49 @@ pub(super) fn explain(
 fn explain_one(
     view: View<'_>,
     query: &Query<'_>,
-    winner: Option<&Winner>,
+    taken: Taken<'_>,
     candidate: (u32, &Instance, Option<&Row>),
-) -> Explained {
+    egress: NodeId,
+) -> Candidate {
     let (index, instance, row) = candidate;
     let record = row.and_then(|row| row.record.as_ref());
-    let path = view.paths.get(instance.egress.at()).copied().flatten();
-    let local = (instance.egress == query.ingress).then_some(Micros(0));
-    let configured = record.and_then(|record| record.metric.delay);
-    let known = path.and_then(|path| path.delay).or(configured).or(local);
-    let policy = &view.service.policy;
-    let (network, verdict) = match (evaluate(view, query, candidate), winner) {
-        (Err(reason), _) => (known, Verdict::Dropped { reason }),
-        (Ok(eligible), Some(winner)) if winner.key.index == index => {
+    let (network, verdict) = match (evaluate(view, query, candidate), taken) {
+        (_, Taken::Kept(csci_id)) if csci_id == instance.csci_id => {
+            (known_delay(view, query, instance, record), Verdict::Selected { reason: Win::Kept })
+        }
+        (Err(reason), _) => (known_delay(view, query, instance, record), Verdict::Dropped { reason }),
+        (Ok(eligible), Taken::Winner(winner)) if winner.key.index == index => {
             (Some(eligible.network), Verdict::Selected { reason: winner.reason })
         }
-        (Ok(eligible), winner) => {
-            let scale = winner.map_or(Scale::NONE, |winner| winner.scale);
-            let own = eligible.key(policy, &scale);
-            let selected = winner.map_or(own, |winner| winner.key);
-            let field = first_difference(&own, &selected);
-            let reason =
-                Loss { own: measure(policy, field, &own), selected: measure(policy, field, &selected) };
+        (Ok(eligible), Taken::Winner(winner)) => {
+            let policy = &view.service.policy;
+            let own = eligible.key(policy, &winner.scale);
+            let field = first_difference(&own, &winner.key);
+            let selected = measure(policy, field, &winner.key);
+            let reason = Loss::Behind { own: measure(policy, field, &own), selected };
             (Some(eligible.network), Verdict::RankedLower { reason })
         }
+        // An eligible candidate is always outranked by something: here by the flow's own instance.
+        (Ok(eligible), Taken::Kept(_) | Taken::Nothing) => {
+            (Some(eligible.network), Verdict::RankedLower { reason: Loss::NotCompared })
+        }
     };
-    Explained {
-        csci_id: instance.csci_id,
-        egress: instance.egress,
-        computing: record.map_or(Micros(0), Record::computing_time),
-        network,
-        verdict,
-    }
+    let computing = record.map_or(Micros(0), Record::computing_time);
+    let total = network.map(|network| network.plus(computing));
+    Candidate { csci_id: instance.csci_id, egress, computing, network, total, verdict }
+}
+
+/// The path delay of a candidate that was dropped, where one is known.
+fn known_delay(
+    view: View<'_>,
+    query: &Query<'_>,
+    instance: &Instance,
+    record: Option<&Record>,
+) -> Option<Micros> {
+    let path = view.paths.get(instance.egress.at()).copied().flatten();
+    let configured = record.and_then(|record| record.metric.delay);
+    let local = (instance.egress == query.ingress).then_some(Micros(0));
+    path.and_then(|path| path.delay).or(configured).or(local)
 }
 
 /// The first field in which two ranks differ.

@@ -5,10 +5,10 @@ use crate::cps::catalogue::Service;
 use crate::cps::flow::{Destination, Flow, FlowIx, FlowState};
 use crate::cps::nodes::{DeliveryStatus, NodeIx};
 use crate::cps::reservation::Reservation;
-use crate::cps::selection::{self, Query, View, Winner};
+use crate::cps::selection::{self, Query, Taken, View, Winner};
 use cats_engine_types::{
-    Candidate, Constraints, CsId, Decision, Family, Generations, Locator, Micros, NodeId, PathConstraints,
-    PathRequest, RemovalReason, RequestFailure, Selected, ServiceRequest, TransactionId, Verdict, Win,
+    Constraints, CsId, Decision, Family, Generations, Locator, Micros, NodeId, PathConstraints, PathRequest,
+    RemovalReason, RequestFailure, Selected, ServiceRequest, TransactionId,
 };
 use std::time::{Instant, SystemTime};
 
@@ -234,19 +234,12 @@ impl Cps {
             return None;
         }
         let limit = self.config.decision_candidates.max(1);
-        let (explained, omitted) = selection::explain(view, query, winner, limit);
-        let mut candidates = Vec::with_capacity(explained.len());
-        for candidate in explained {
-            let kept = winner.is_none() && taken.is_some_and(|taken| taken.csci_id == candidate.csci_id);
-            candidates.push(Candidate {
-                csci_id: candidate.csci_id,
-                egress: self.name(candidate.egress)?.clone(),
-                computing: candidate.computing,
-                network: candidate.network,
-                total: candidate.network.map(|network| network.plus(candidate.computing)),
-                verdict: if kept { Verdict::Selected { reason: Win::Kept } } else { candidate.verdict },
-            });
-        }
+        let of = match (winner, taken) {
+            (Some(winner), _) => Taken::Winner(winner),
+            (None, Some(kept)) => Taken::Kept(kept.csci_id),
+            (None, None) => Taken::Nothing,
+        };
+        let (candidates, omitted) = selection::explain(view, query, of, limit, &self.nodes);
         let selected = match taken {
             Some(Destination { csci_id, locator, egress }) => {
                 Some(Selected { csci_id, locator, egress: self.name(egress)?.clone() })

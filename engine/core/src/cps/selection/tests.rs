@@ -40,6 +40,7 @@ struct Tables {
     catalogue: Catalogue,
     cst: Cst,
     nst: Nst,
+    nodes: Nodes,
     ingress: NodeIx,
     now: Instant,
 }
@@ -92,17 +93,18 @@ fn tables(policy: Policy, sites: &[Site]) -> Tables {
     for site in sites.iter().filter(|site| site.reserved > 0) {
         cst.reserve(service_id(), site.metric.csci_id, site.reserved);
     }
-    Tables { catalogue, cst, nst, ingress, now }
+    Tables { catalogue, cst, nst, nodes, ingress, now }
 }
 
 impl Tables {
-    fn run(&self, constraints: &Constraints) -> (Option<Winner>, Vec<Explained>) {
+    fn run(&self, constraints: &Constraints) -> (Option<Winner>, Vec<Candidate>) {
         let service = self.catalogue.service(service_id()).unwrap();
         let (rows, paths) = (self.cst.rows(service_id()), self.nst.from(self.ingress));
         let view = View { service, rows, paths };
         let query = Query { family: Family::V4, ingress: self.ingress, constraints, now: self.now };
         let winner = select(view, &query, &mut Scratch::default());
-        let (explained, omitted) = explain(view, &query, winner.as_ref(), usize::MAX);
+        let taken = winner.as_ref().map_or(Taken::Nothing, Taken::Winner);
+        let (explained, omitted) = explain(view, &query, taken, usize::MAX, &self.nodes);
         assert_eq!(omitted, 0);
         (winner, explained)
     }
@@ -372,7 +374,7 @@ fn a_full_record_always_holds_the_selected_candidate() {
     let query =
         Query { family: Family::V4, ingress: tables.ingress, constraints: &constraints, now: tables.now };
     let winner = select(view, &query, &mut Scratch::default()).unwrap();
-    let (list, omitted) = explain(view, &query, Some(&winner), 3);
+    let (list, omitted) = explain(view, &query, Taken::Winner(&winner), 3, &tables.nodes);
     let numbers: Vec<_> = list.iter().map(|candidate| candidate.csci_id.as_number().unwrap()).collect();
     assert_eq!((numbers, omitted), (vec![1, 2, 9], 6));
 }
