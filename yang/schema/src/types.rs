@@ -175,6 +175,7 @@ fn canonical(plugin: &str) -> Canonical {
         "ipv4-address-prefix" => Canonical::Ipv4Prefix,
         "ipv6-address-prefix" => Canonical::Ipv6Prefix,
         "date-and-time" => Canonical::DateAndTime,
+        "xpath1.0" | "node-instance-identifier" => Canonical::XPath,
         _ => Canonical::Text,
     }
 }
