@@ -59,7 +59,7 @@ pub(crate) fn default(rust: &Rust, ty: &TypeRef, text: &str) -> Option<(String, 
         Type::Enumeration(_) => format!("{}::{}", rust.path, camel(text)),
         Type::Leafref { real, .. } => return default(rust, real, text),
         Type::String {
-            canonical: Canonical::Text | Canonical::Lowercase | Canonical::DateAndTime, ..
+            canonical: Canonical::Text | Canonical::Lowercase | Canonical::DateAndTime | Canonical::XPath, ..
         } => {
             return Some((format!("{text:?}"), "&str".to_owned()));
         }
@@ -93,7 +93,7 @@ fn text(canonical: Canonical) -> Rust {
         Canonical::Ipv6Address => Rust::copy("std::net::Ipv6Addr"),
         Canonical::Ipv4Prefix => Rust::copy("ipnet::Ipv4Net"),
         Canonical::Ipv6Prefix => Rust::copy("ipnet::Ipv6Net"),
-        Canonical::Text | Canonical::Lowercase | Canonical::DateAndTime => {
+        Canonical::Text | Canonical::Lowercase | Canonical::DateAndTime | Canonical::XPath => {
             Rust { path: "String".to_owned(), copy: false }
         }
     }

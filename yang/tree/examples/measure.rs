@@ -2,36 +2,14 @@
 #![allow(clippy::expect_used)] // a wrong schema ends the measurement
 
 use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{DefaultOperation, Defaults, Ops, Tree, diff, edit, validate, view};
 use std::fmt::Write as _;
 use std::time::Instant;
 
 fn main() {
     let count: usize = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10_000);
-    let schema = SchemaBuilder::new()
-        .module("measure", "urn:measure", "m", |m| {
-            m.container("top", |c| {
-                c.list("item", &["name"], |l| {
-                    l.leaf("name", Ty::string().length(1, 64));
-                    l.leaf("descr", Ty::string().pattern("[a-z ]*"));
-                    l.leaf("size", Ty::uint32().range(1, 1_000_000));
-                    l.leaf("enabled", Ty::boolean()).default("true");
-                    l.leaf("peer", Ty::leafref("../../item/name"));
-                });
-            });
-        })
-        .build()
-        .expect("a good schema");
-    let mut config = String::from("<config><top xmlns=\"urn:measure\">");
-    for at in 0..count {
-        let peer = (at + 1) % count;
-        let _ = write!(
-            config,
-            "<item><name>n{at}</name><descr>an item</descr><size>{}</size><enabled>true</enabled><peer>n{peer}</peer></item>",
-            at % 999_999 + 1
-        );
-    }
-    config.push_str("</top></config>");
+    let (schema, config) = (schema(), config(count));
     let clock = Clock(Instant::now());
     let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge).expect("good XML");
     let clock = clock.lap("read XML");
@@ -56,9 +34,8 @@ fn main() {
     let clock = clock.lap("validate one leaf");
     let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Replace).expect("good XML");
     let same = edit(&full, &schema, ops).expect("fits");
-    let clock = clock.lap("replace with the same, reading included");
+    clock.lap("replace with the same, reading included");
     assert!(same.ptr_eq(&full) && changes.changes.len() == 1 && !all.is_empty());
-    drop(clock);
     println!("{} entries, {} bytes of XML, resident {}", count, xml.len(), resident());
 }
 
@@ -75,4 +52,35 @@ fn resident() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS"));
     line.map_or_else(|| "unknown".to_owned(), |line| line.trim_start_matches("VmRSS:").trim().to_owned())
+}
+
+fn schema() -> Schema {
+    SchemaBuilder::new()
+        .module("measure", "urn:measure", "m", |m| {
+            m.container("top", |c| {
+                c.list("item", &["name"], |l| {
+                    l.leaf("name", Ty::string().length(1, 64));
+                    l.leaf("descr", Ty::string().pattern("[a-z ]*"));
+                    l.leaf("size", Ty::uint32().range(1, 1_000_000));
+                    l.leaf("enabled", Ty::boolean()).default("true");
+                    l.leaf("peer", Ty::leafref("../../item/name"));
+                });
+            });
+        })
+        .build()
+        .expect("a good schema")
+}
+
+fn config(count: usize) -> String {
+    let mut config = String::from("<config><top xmlns=\"urn:measure\">");
+    for at in 0..count {
+        let peer = (at + 1) % count;
+        let _ = write!(
+            config,
+            "<item><name>n{at}</name><descr>an item</descr><size>{}</size><enabled>true</enabled><peer>n{peer}</peer></item>",
+            at % 999_999 + 1
+        );
+    }
+    config.push_str("</top></config>");
+    config
 }

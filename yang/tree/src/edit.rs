@@ -44,8 +44,7 @@ impl Editor<'_> {
 
     fn missing(&mut self, node: NodeId) {
         let what = format!("'{}' does not exist", self.schema.node(node).name);
-        let error = Error::application(ErrorTag::DataMissing, what);
-        self.fail(error.with(ErrorInfo::BadElement(self.schema.node(node).name.clone())));
+        self.fail(Error::application(ErrorTag::DataMissing, what));
     }
 
     /// Is `operation` possible on what exists or not? Otherwise the error is recorded, or nothing is to be done.
@@ -58,9 +57,8 @@ impl Editor<'_> {
                 false
             }
             Operation::Create if exists => {
-                let name = self.schema.node(op.node).name.clone();
-                let error = Error::application(ErrorTag::DataExists, format!("'{name}' exists already"));
-                self.fail(error.with(ErrorInfo::BadElement(name)));
+                let what = format!("'{}' exists already", self.schema.node(op.node).name);
+                self.fail(Error::application(ErrorTag::DataExists, what));
                 false
             }
             Operation::Remove => exists,

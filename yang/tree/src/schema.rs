@@ -309,4 +309,6 @@ pub enum Canonical {
     Ipv6Prefix,
     /// `yang:date-and-time`.
     DateAndTime,
+    /// `yang:xpath1.0`, `nacm:node-instance-identifier`: names are qualified by modules.
+    XPath,
 }

@@ -2,6 +2,7 @@
 
 mod canonical;
 mod parse;
+pub(crate) mod xpath;
 
 use crate::error::{Error, ErrorTag};
 use crate::schema::{ModuleId, Schema, TypeRef};
@@ -35,7 +36,8 @@ pub enum Value {
     Bits(Arc<str>),
     /// `module:identity`.
     Identity(Arc<str>),
-    /// An instance-identifier in the RFC 7951 form, see [`crate::error::Path`].
+    /// An instance-identifier in the RFC 7951 form, see [`crate::error::Path`], or an XPath expression whose
+    /// prefixes are names of modules.
     Instance(Arc<str>),
     /// Base64 of RFC 4648 section 4 without white space.
     Binary(Arc<str>),

@@ -3,7 +3,7 @@
 
 use cats_yang_tree::build::{SchemaBuilder, Scope, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, Path};
-use cats_yang_tree::schema::Schema;
+use cats_yang_tree::schema::{Canonical, Schema};
 use cats_yang_tree::{
     DefaultOperation, Defaults, InstancePath, Operation, Ops, Tree, diff, edit, json, validate, view,
 };
@@ -306,4 +306,49 @@ fn paths_that_the_schema_does_not_know_are_refused() {
         let path = InstancePath::parse(&schema, text).expect(text);
         assert_eq!(InstancePath::parse(&schema, &path.render(&schema).0), Ok(path));
     }
+}
+
+#[test]
+fn names_in_an_xpath_value_change_between_prefixes_and_modules() {
+    let schema = SchemaBuilder::new()
+        .module("acl", "urn:acl", "acl", |m| {
+            m.list("rule", &["name"], |l| {
+                l.leaf("name", Ty::string());
+                l.leaf("path", Ty::string().canonical(Canonical::XPath));
+            });
+        })
+        .build()
+        .expect("a good schema");
+    let read = |path: &str| {
+        let text = format!(
+            r#"<config><rule xmlns="urn:acl" xmlns:z="urn:acl"><name>1</name><path>{path}</path></rule></config>"#
+        );
+        let ops = Ops::from_xml_str(&schema, &text, DefaultOperation::Merge)?;
+        edit(&Tree::new(), &schema, ops)
+    };
+    let path = |tree: &Tree| json::branch(&schema, tree.root(), None)["acl:rule"][0]["path"].clone();
+    let cases = [
+        ("/z:rule[z:name='z:x']/z:path", "/acl:rule[name='z:x']/path", "/acl:rule[acl:name='z:x']/acl:path"),
+        ("/z:rule/z:path", "/acl:rule/acl:path", "/acl:rule/acl:path"),
+        ("//z:*[z:name = \"z:x\"]", "//acl:*[acl:name = \"z:x\"]", "//acl:*[acl:name = \"z:x\"]"),
+        (
+            "count(child::z:rule) &gt; 2 or 1",
+            "count(child::acl:rule) > 2 or 1",
+            "count(child::acl:rule) &gt; 2 or 1",
+        ),
+    ];
+    for (given, canonical, written) in cases {
+        let tree = read(given).expect("the prefix is declared");
+        assert_eq!(path(&tree), canonical);
+        let xml = view(&tree, &schema, Defaults::Explicit).to_xml();
+        assert!(xml.contains(&format!(r#"<path xmlns:acl="urn:acl">{written}</path>"#)), "{xml}");
+        let ops = Ops::from_json(&schema, &json::branch(&schema, tree.root(), None), Operation::Merge)
+            .expect("ours");
+        assert_eq!(edit(&Tree::new(), &schema, ops).expect("fits"), tree);
+    }
+    assert!(read("/q:rule/q:path").is_err(), "the prefix is not declared");
+    let inherited = serde_json::json!({"acl:rule": [{"name": "1", "path": "/acl:rule/path"}]});
+    let ops =
+        Ops::from_json(&schema, &inherited, Operation::Merge).expect("names inherit their module in JSON");
+    assert_eq!(path(&edit(&Tree::new(), &schema, ops).expect("fits")), "/acl:rule/acl:path");
 }

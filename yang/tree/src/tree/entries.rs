@@ -324,3 +324,39 @@ impl<'a, V> Iterator for Iter<'a, V> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Entries, Place};
+    use crate::path::Key;
+    use crate::value::Value;
+
+    #[test]
+    fn many_inserts_at_one_place_find_room_and_keep_the_order() {
+        let mut entries = Entries::new(true);
+        let mut model: Vec<u32> = vec![0, 1];
+        let key = |number: u32| Key::One(Value::Uint32(number));
+        for number in &model {
+            entries.set(key(*number), *number);
+        }
+        for number in 2..500 {
+            entries.set(key(number), number);
+            let (place, at) = match number % 4 {
+                0 => (Place::First, 0),
+                1 => (Place::Last, model.len()),
+                2 => {
+                    (Place::After(key(0)), model.iter().position(|other| *other == 0).map_or(0, |at| at + 1))
+                }
+                _ => (Place::Before(key(1)), model.iter().position(|other| *other == 1).unwrap_or(0)),
+            };
+            assert!(entries.place(&key(number), &place));
+            assert!(entries.stands(&key(number), &place));
+            model.insert(at, number);
+        }
+        let order: Vec<u32> = entries.iter().map(|(_, number)| *number).collect();
+        assert_eq!(order, model);
+        assert!(!entries.place(&key(7), &Place::After(key(9999))));
+        assert!(!entries.place(&key(7), &Place::Before(key(7))));
+        assert_eq!(entries.iter().count(), 500, "a placement that fails loses nothing");
+    }
+}

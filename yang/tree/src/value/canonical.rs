@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The canonical form of a string, or none when the text is not one of its kind at all.
 pub(super) fn string(form: Canonical, text: &str) -> Option<Arc<str>> {
     match form {
-        Canonical::Text | Canonical::DateAndTime => Some(Arc::from(text)),
+        Canonical::Text | Canonical::DateAndTime | Canonical::XPath => Some(Arc::from(text)),
         Canonical::Lowercase => Some(Arc::from(text.to_lowercase())),
         Canonical::Ipv4Address => zoned(text, |address| Some(address.parse::<Ipv4Addr>().ok()?.to_string())),
         Canonical::Ipv6Address => zoned(text, |address| Some(address.parse::<Ipv6Addr>().ok()?.to_string())),

@@ -38,6 +38,7 @@ pub(super) fn value(
         },
         Type::Integer { kind, range } => integer(*kind, range, word),
         Type::Leafref { real, .. } => value(schema, real, names, token, text),
+        Type::String { canonical: Canonical::XPath, .. } => xpath(schema, names, text),
         Type::String { length, patterns, canonical } => string(schema, length, patterns, *canonical, text),
         Type::Union(types) => union(schema, types, names, token, text),
     }
@@ -212,6 +213,18 @@ fn string(
         Some(text) => Ok(Value::String(text)),
         None => Err(invalid(format!("'{}' is not a valid address, prefix or time", shown(text)))),
     }
+}
+
+/// An instance-identifier if it can be one, so that both have one canonical form.
+fn xpath(schema: &Schema, names: Names<'_>, text: &str) -> Result<Value, Invalid> {
+    if let Some(bad) = text.chars().find(|c| !is_yang_char(*c)) {
+        return Err(invalid(format!("character U+{:04X} cannot stand in a string", u32::from(bad))));
+    }
+    if let Ok(path) = InstancePath::parse_with(schema, names, text) {
+        return Ok(Value::Instance(Arc::from(path.render(schema).0)));
+    }
+    let text = super::xpath::qualified(schema, names, text).map_err(invalid)?;
+    Ok(Value::Instance(Arc::from(text)))
 }
 
 /// RFC 7950 section 9.4: no control characters, surrogates or non-characters.

@@ -4,7 +4,7 @@ use super::{WITH_DEFAULTS, escape, escape_attribute};
 use crate::path::{InstancePath, xml_identity};
 use crate::schema::{ModuleId, NodeId, Schema};
 use crate::tree::{Branch, Child, Data};
-use crate::value::Value;
+use crate::value::{Value, xpath};
 use std::fmt::{self, Write};
 
 /// Writes data as XML, buffering one element at a time.
@@ -126,7 +126,7 @@ fn value_text(schema: &Schema, value: &Value) -> (String, Vec<ModuleId>) {
         },
         Value::Instance(path) => match InstancePath::parse(schema, path) {
             Ok(path) => path.render_xml(schema),
-            Err(_) => (path.to_string(), Vec::new()),
+            Err(_) => xpath::prefixed(schema, path),
         },
         Value::Empty
         | Value::Bool(_)
