@@ -43,9 +43,14 @@ pub struct Connection {
 impl Connection {
     /// Connects from `host` to the service, which binds a flow.
     pub fn open(host: &Namespace, service: &str) -> Result<Connection> {
+        Connection::open_within(ANSWER_BOUND, host, service)
+    }
+
+    /// As [`Connection::open`]; the handshake may take `bound`.
+    pub fn open_within(bound: Duration, host: &Namespace, service: &str) -> Result<Connection> {
         let doing = format!("connecting to {service}");
         let server = address(service)?;
-        let connected = host.enter(|| TcpStream::connect_timeout(&server, ANSWER_BOUND))?;
+        let connected = host.enter(|| TcpStream::connect_timeout(&server, bound))?;
         let stream = connected.map_err(LabError::of(doing.clone()))?;
         stream.set_read_timeout(Some(ANSWER_BOUND)).map_err(LabError::of(doing.clone()))?;
         stream.set_nodelay(true).map_err(LabError::of(doing))?;

@@ -7,6 +7,7 @@ use cats_conformance::deployment::AllInOne;
 use cats_conformance::layout::{Mtus, SERVICE, link};
 use cats_conformance::service::{Connection, Datagrams, curl};
 use cats_conformance::wait::wait_for;
+use std::time::Duration;
 
 /// Proves CP-9, CP-15.
 #[test]
@@ -75,7 +76,8 @@ fn a_kill_in_the_midst_of_new_flows_leaves_none_half_bound() -> Result<()> {
         let opened = std::thread::scope(|scope| -> Result<Vec<Connection>> {
             let opener = scope.spawn(move || {
                 let mut opened = Vec::new();
-                while let Ok(connection) = Connection::open(client, SERVICE[0]) {
+                let bound = Duration::from_millis(1500);
+                while let Ok(connection) = Connection::open_within(bound, client, SERVICE[0]) {
                     opened.push(connection);
                     if started.send(()).is_err() {
                         break;
