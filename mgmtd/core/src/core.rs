@@ -7,7 +7,7 @@ use crate::output::{Alarm, Event, Output};
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
 use crate::state;
-use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
+use crate::types::{Attachment, ComponentId, End, Now, Peer, Reading, Reply, Request, SessionId, Ticket};
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
@@ -143,7 +143,9 @@ impl Core {
         entry.requests = entry.requests.saturating_add(1);
         let answer = match request {
             Request::Get { filter } => self.get(session, filter, now),
-            Request::GetConfig { source, filter } => self.get_config(source, filter.as_deref()).map(Some),
+            Request::GetConfig { source, filter } => {
+                Ok(Some(Reply::Data(Reading { tree: self.tree(source).clone(), filter })))
+            }
             Request::EditConfig(edit) => self.edit_config(session, &edit).map(Some),
             Request::CopyConfig { target, source } => self.copy_config(session, target, source).map(Some),
             Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),

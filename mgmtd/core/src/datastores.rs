@@ -17,10 +17,6 @@ impl Core {
         }
     }
 
-    pub(crate) fn get_config(&self, source: Datastore, filter: Option<&str>) -> Result<Reply, Vec<Error>> {
-        content::render(&self.facts.schema, self.tree(source), filter).map(Reply::Data)
-    }
-
     pub(crate) fn edit_config(&mut self, session: SessionId, edit: &Edit) -> Result<Reply, Vec<Error>> {
         self.may_edit(edit.target, session)?;
         let (edited, errors) = content::edit(&self.facts.schema, &self.candidate, edit);

@@ -27,6 +27,6 @@ pub use output::{Alarm, CommitRecord, Event, Output};
 pub use reads::READ_TIMEOUT;
 pub use session::Limits;
 pub use types::{
-    Attachment, ComponentId, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reply, Request,
-    SessionId, Source, TestOption, Ticket, Transport,
+    Attachment, ComponentId, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reading, Reply,
+    Request, SessionId, Source, TestOption, Ticket, Transport,
 };

@@ -1,11 +1,10 @@
 //! What `get` shows besides running: the state of this daemon (`ietf-netconf-monitoring`, `ietf-yang-library`), and
 //! of the components, which are asked for it.
 
-use crate::content;
 use crate::core::{Core, Facts};
 use crate::output::Output;
 use crate::reads::{READ_TIMEOUT, Read};
-use crate::types::{Datastore, Now, Reply, SessionId, Ticket, Transport};
+use crate::types::{Datastore, Now, Reading, Reply, SessionId, Ticket, Transport};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::{Module, NodeId, NodeKind, Schema};
 use cats_yang_tree::{Ops, Tree, roxmltree, xml};
@@ -31,38 +30,39 @@ impl Core {
                 self.outputs.push_back(Output::ReadState { ticket, component, paths });
                 Ok(None)
             }
-            (None, _) | (_, None) => self.operational(None, filter.as_deref()).map(Some),
+            (None, _) | (_, None) => self.operational(None, filter).map(Some),
         }
     }
 
     /// A component's state, as answer to an [`Output::ReadState`].
     pub fn handle_state(&mut self, ticket: Ticket, state: Result<Vec<Value>, Error>) {
         let Some(read) = self.reads.take(ticket) else { return };
-        let answer = state
-            .map_err(|error| vec![error])
-            .and_then(|pages| self.operational(Some(&pages), read.filter.as_deref()));
+        let answer =
+            state.map_err(|error| vec![error]).and_then(|pages| self.operational(Some(&pages), read.filter));
         self.reply(read.session, answer);
     }
 
-    fn operational(&self, pages: Option<&[Value]>, filter: Option<&str>) -> Result<Reply, Vec<Error>> {
+    fn operational(&self, pages: Option<&[Value]>, filter: Option<String>) -> Result<Reply, Vec<Error>> {
         let schema = &self.facts.schema;
-        let mut tree = merge(schema, &self.running, &self.own_state())?;
+        let mut tree = merge(schema, &self.running, &self.own_state(filter.as_deref()))?;
         for page in pages.unwrap_or_default() {
             tree = merge(schema, &tree, page)?;
         }
-        content::render(schema, &tree, filter).map(Reply::Data)
+        Ok(Reply::Data(Reading { tree, filter }))
     }
 
-    fn own_state(&self) -> Value {
+    /// The parts of this daemon's state that the filter may select.
+    fn own_state(&self, filter: Option<&str>) -> Value {
         let mut state = serde_json::Map::new();
-        let has = |name: &str| {
-            let module = self.facts.schema.module_by_name(name);
-            module.is_some_and(|module| self.facts.schema.module(module).implemented)
+        let wanted = |module: &str, name: &str| {
+            let id = self.facts.schema.module_by_name(module);
+            id.is_some_and(|id| self.facts.schema.module(id).implemented)
+                && filter.is_none_or(|filter| filter.contains(name))
         };
-        if has("ietf-netconf-monitoring") {
+        if wanted("ietf-netconf-monitoring", "netconf-state") {
             state.insert("ietf-netconf-monitoring:netconf-state".to_owned(), self.netconf_state());
         }
-        if has("ietf-yang-library") {
+        if wanted("ietf-yang-library", "yang-library") {
             state.insert("ietf-yang-library:yang-library".to_owned(), yang_library(&self.facts));
         }
         Value::Object(state)

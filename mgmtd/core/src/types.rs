@@ -1,6 +1,8 @@
 //! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
 
+use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
+use cats_yang_tree::schema::Schema;
 use std::fmt;
 use std::time::Instant;
 
@@ -184,8 +186,8 @@ pub struct Edit {
 pub enum Reply {
     /// `<ok/>`.
     Ok,
-    /// What stands inside of `<data>`, as XML text.
-    Data(String),
+    /// What stands inside of `<data>`, to be written by whoever answers.
+    Data(Reading),
     /// The text of a module, for `get-schema`.
     Schema(std::sync::Arc<str>),
     /// The answer to [`Request::SchemaIndex`]; the index is absent when the client has it.
@@ -193,6 +195,24 @@ pub enum Reply {
     SchemaIndex { content_id: String, index: Option<std::sync::Arc<str>> },
     /// One `rpc-error` each; never empty.
     Errors(Vec<Error>),
+}
+
+/// A read: the root that was current when it was asked, and the part that is wanted. Writing it out, which takes time,
+/// is for the asker: nothing that happens meanwhile shows in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    pub(crate) tree: Tree,
+    pub(crate) filter: Option<String>,
+}
+
+impl Reading {
+    /// The content of `<data>`.
+    ///
+    /// # Errors
+    /// When the filter is no XML.
+    pub fn to_xml(&self, schema: &Schema) -> Result<String, Vec<Error>> {
+        crate::content::render(schema, &self.tree, self.filter.as_deref())
+    }
 }
 
 /// Why a session ends.

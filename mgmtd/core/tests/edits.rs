@@ -138,7 +138,7 @@ fn a_filter_selects_and_an_empty_one_selects_nothing() {
     let mut read = |filter: &str| match node
         .ask(a, Request::GetConfig { source: Running, filter: Some(filter.into()) })
     {
-        Reply::Data(xml) => xml,
+        Reply::Data(reading) => reading.to_xml(&node::schema()).unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(read("<filter/>"), "");
@@ -160,7 +160,8 @@ fn get_shows_running_and_what_the_component_tells_for_the_filters_paths() {
     node.ok(a, Request::Commit);
     node.attach(1, Some(1));
     let only_config = "<filter><bench xmlns=\"urn:probe:bench\"><knob/></bench></filter>";
-    let Reply::Data(xml) = node.ask(a, get(Some(only_config))) else { panic!("data") };
+    let Reply::Data(reading) = node.ask(a, get(Some(only_config))) else { panic!("data") };
+    let xml = reading.to_xml(&node.schema).unwrap();
     assert!(xml.contains("<knob>1</knob>"), "{xml}");
     assert!(node.told.is_empty(), "nobody is asked for state that was not asked for");
     node.send(a, get(Some(COUNTERS)));
@@ -171,7 +172,8 @@ fn get_shows_running_and_what_the_component_tells_for_the_filters_paths() {
     let page = serde_json::json!({ "probe-bench:bench": { "counters": { "seen": 9 } } });
     node.core.handle_state(ticket, Ok(vec![page]));
     node.pass(std::time::Duration::ZERO);
-    let Some(Reply::Data(xml)) = node.reply(a) else { panic!("data") };
+    let Some(Reply::Data(reading)) = node.reply(a) else { panic!("data") };
+    let xml = reading.to_xml(&node.schema).unwrap();
     assert!(xml.contains("<seen>9</seen>") && !xml.contains("knob"), "{xml}");
 }
 

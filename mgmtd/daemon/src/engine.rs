@@ -9,7 +9,7 @@ use cats_engine_wire::management::{
     Prepare, Snapshot, change::Operation, from_engine, from_management,
 };
 use cats_engine_wire::{MAX_MESSAGE, SNAPSHOT_CHUNK};
-use cats_mgmtd_core::{ComponentId, Ticket};
+use cats_mgmtd_core::{ComponentId, READ_TIMEOUT, Ticket};
 use cats_yang_tree::diff::{Record, RecordOperation};
 use cats_yang_tree::error::{self, Error, ErrorTag};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,9 @@ const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Messages that may wait for the engine; the core sends at most one commit and one snapshot at a time, so a full
 /// queue means an engine that does not read, and ends the connection.
 const QUEUE: usize = 32;
+
+/// State in one answer to `get` at most, bytes of JSON.
+const MAX_STATE: usize = 256 << 20;
 
 /// Changes in one `Prepare` message.
 const CHANGES_A_MESSAGE: usize = 4096;
@@ -271,33 +274,37 @@ pub(crate) fn tag_of(name: &str) -> ErrorTag {
     all.into_iter().find(|tag| tag.to_string() == name).unwrap_or(Tag::OperationFailed)
 }
 
-/// Reads all pages, and hands the hub each as one JSON document.
-async fn read_state(
-    mut client: ManagementClient<Channel>,
-    ticket: Ticket,
-    paths: Vec<String>,
-    hub: HubSender,
-) {
-    let mut pages = Vec::new();
-    let mut page = String::new();
-    let result = loop {
-        let request = GetStateRequest { paths: paths.clone(), limit: 0, page };
-        match client.get_state(request).await.map(tonic::Response::into_inner) {
-            Ok(reply) => {
-                pages.push(reply.json);
-                page = reply.next_page;
-                if page.is_empty() {
-                    break Ok(pages);
-                }
-            }
-            Err(status) => {
-                let message = format!("the engine did not give its state: {}", status.message());
-                break Err(Error::application(ErrorTag::OperationFailed, message));
-            }
-        }
-    };
+/// Reads all pages, and hands the hub each as one JSON document. The core has given up waiting after the time-out.
+async fn read_state(client: ManagementClient<Channel>, ticket: Ticket, paths: Vec<String>, hub: HubSender) {
+    let Ok(result) = tokio::time::timeout(READ_TIMEOUT, read_pages(client, paths)).await else { return };
     // A hub that is gone needs no answer.
     let _ = hub.send(Input::State { ticket, result }).await;
+}
+
+async fn read_pages(
+    mut client: ManagementClient<Channel>,
+    paths: Vec<String>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let mut pages: Vec<Vec<u8>> = Vec::new();
+    let mut page = String::new();
+    loop {
+        let request = GetStateRequest { paths: paths.clone(), limit: 0, page };
+        let reply = client.get_state(request).await.map_err(|status| {
+            let message = format!("the engine did not give its state: {}", status.message());
+            Error::application(ErrorTag::OperationFailed, message)
+        })?;
+        let reply = reply.into_inner();
+        pages.push(reply.json);
+        if pages.iter().map(Vec::len).sum::<usize>() > MAX_STATE {
+            let message =
+                format!("the engine's state has more than {MAX_STATE} bytes: ask with a narrower filter");
+            return Err(Error::application(ErrorTag::TooBig, message));
+        }
+        page = reply.next_page;
+        if page.is_empty() {
+            return Ok(pages);
+        }
+    }
 }
 
 /// One change on the wire.

@@ -26,12 +26,16 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing_subscriber::EnvFilter;
 
 /// Accepted connections that may wait for their session.
 const ACCEPTED: usize = 16;
+
+/// How long sessions may take to close when the daemon stops.
+const GOODBYE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -69,7 +73,8 @@ async fn run(args: Args) -> Result<(), StartError> {
     let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, revision });
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared { schema, capabilities, hub: sender.clone() });
-    let listeners = listen(&args, shared).await?;
+    let (alive, sessions) = mpsc::channel(1);
+    let listeners = listen(&args, shared, alive).await?;
     let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
     tokio::spawn(engine::run(socket, identity, revisions, sender.clone()));
     ready_file.announce()?;
@@ -81,7 +86,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     }
     ready_file.retract();
     listeners.abort();
-    shut_down(sender, hub, recording).await;
+    shut_down(sender, hub, recording, sessions).await;
     Ok(())
 }
 
@@ -90,12 +95,17 @@ async fn shut_down(
     sender: HubSender,
     hub: tokio::task::JoinHandle<()>,
     recording: std::thread::JoinHandle<()>,
+    mut sessions: mpsc::Receiver<()>,
 ) {
     // A hub that is gone is stopped.
     let _ = sender.send(Input::Stop).await;
     drop(sender);
     if hub.await.is_err() {
         tracing::error!("the hub ended badly");
+    }
+    // Each session holds a sender until it has said goodbye.
+    if tokio::time::timeout(GOODBYE, sessions.recv()).await.is_err() {
+        tracing::warn!("some sessions did not close in time");
     }
     let closed = tokio::task::spawn_blocking(move || recording.join().is_ok()).await;
     if !closed.unwrap_or(false) {
@@ -104,7 +114,11 @@ async fn shut_down(
 }
 
 /// Starts the listeners and the task that makes sessions of what they accept; aborting that ends them all.
-async fn listen(args: &Args, shared: Arc<session::Shared>) -> Result<tokio::task::AbortHandle, StartError> {
+async fn listen(
+    args: &Args,
+    shared: Arc<session::Shared>,
+    alive: mpsc::Sender<()>,
+) -> Result<tokio::task::AbortHandle, StartError> {
     let admission = Admission::new(SessionLimits::default());
     let (accepted, mut connections) = mpsc::channel::<Connection>(ACCEPTED);
     let path = args.run_dir.join("netconf.sock");
@@ -121,7 +135,11 @@ async fn listen(args: &Args, shared: Arc<session::Shared>) -> Result<tokio::task
         };
         let sessions = async {
             while let Some(connection) = connections.recv().await {
-                tokio::spawn(session::run(connection, Arc::clone(&shared)));
+                let (shared, alive) = (Arc::clone(&shared), alive.clone());
+                tokio::spawn(async move {
+                    session::run(connection, shared).await;
+                    drop(alive);
+                });
             }
         };
         tokio::join!(local, ssh, sessions)

@@ -79,7 +79,7 @@ impl Respond for Responder {
         let input = Input::Request { session: self.session, request, answer };
         let sent = self.shared.hub.send(input).await;
         match reply.await {
-            Ok(reply) if sent.is_ok() => reply_of(reply),
+            Ok(reply) if sent.is_ok() => reply_of(reply, &self.shared.schema),
             Ok(_) | Err(_) => {
                 let message = "the server is shutting down";
                 netconf::Reply::Errors(vec![Error::protocol(ErrorTag::ResourceDenied, message)])
@@ -171,10 +171,13 @@ fn content_id_of(xml: &str) -> Result<Option<String>, Error> {
     Ok(content_id)
 }
 
-fn reply_of(reply: Reply) -> netconf::Reply {
+fn reply_of(reply: Reply, schema: &Schema) -> netconf::Reply {
     match reply {
         Reply::Ok => netconf::Reply::Ok,
-        Reply::Data(xml) => netconf::Reply::Data(xml),
+        Reply::Data(reading) => match tokio::task::block_in_place(|| reading.to_xml(schema)) {
+            Ok(xml) => netconf::Reply::Data(xml),
+            Err(errors) => netconf::Reply::Errors(errors),
+        },
         Reply::Schema(text) => netconf::Reply::Schema(text.to_string()),
         Reply::SchemaIndex { content_id, index } => {
             let mut xml =

@@ -152,13 +152,23 @@ fn an_engine_that_goes_and_comes_back_is_brought_up_to_date() {
     let mut engine = Engine::start(&place);
     engine.attached(2, true);
     assert_eq!(engine.loaded(2), "{\"example-knobs:knobs\":{\"one\":2}}");
-    // One that has kept the revision gets nothing but the next commit.
+    // One that has kept the revision gets no snapshot of it, only what comes next: as a change, or whole when the
+    // commit was faster than the attach.
     drop(engine);
     let mut engine = Engine::start(&place);
     engine.attached(2, false);
     let mut session = committing(&daemon, "<one>3</one>");
-    engine.prepared(3, Ok(vec![]));
-    engine.applied(3);
+    match engine.call() {
+        Call::Prepare { revision: Revision(3), base: Revision(2), reply, .. } => {
+            reply.send(Ok(vec![])).unwrap();
+            engine.applied(3);
+        }
+        Call::Snapshot { id, reply, .. } => {
+            assert_eq!(id.revision, Revision(3));
+            reply.send(Ok(())).unwrap();
+        }
+        other => panic!("{other:?}"),
+    }
     assert_eq!(session.receive(), Some(Answer::Ok));
 }
 

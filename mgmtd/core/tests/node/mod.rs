@@ -211,7 +211,7 @@ impl Node {
 
     pub fn config(&mut self, session: SessionId, source: Datastore) -> String {
         match self.ask(session, Request::GetConfig { source, filter: None }) {
-            Reply::Data(xml) => xml,
+            Reply::Data(reading) => reading.to_xml(&self.schema).unwrap(),
             other => panic!("{other:?}"),
         }
     }
