@@ -242,7 +242,7 @@ impl Cps {
             self.outputs.push_back(Output::Event(Event::Attached { node: name }));
             self.expect_bindings(ix);
         }
-        if failed {
+        if failed || anew {
             self.start_sweep();
         }
         Ok(())

@@ -167,6 +167,24 @@ fn an_egress_that_comes_back_without_deliveries_yet_keeps_its_flows() {
 }
 
 #[test]
+fn a_topology_change_ends_no_flow_of_a_forwarder_that_is_not_attached() {
+    let mut domain = Domain::new();
+    domain.active(1);
+    domain.cps.handle_detached(&node("EF-2"), domain.now);
+    domain.cps.handle_detached(&node("IF-1"), domain.now);
+    domain.cps.handle_topology(Generation(2), |_| false, domain.now);
+    domain.pass(Duration::from_secs(60));
+    assert_eq!(domain.state(1), FlowState::Active);
+    domain.outputs();
+    domain.report(crate::domain::ingress("IF-1", 1));
+    domain.settle();
+    let asked = path_request(&domain.outputs());
+    let path = path_for(&asked, 2);
+    let repaired = install(&domain.reply(PathReply { transaction: asked.transaction, outcome: Ok(path) }));
+    assert_eq!(repaired.version, 2);
+}
+
+#[test]
 fn many_flows_are_swept_in_steps() {
     let mut domain = Domain::with({
         let mut config = config();

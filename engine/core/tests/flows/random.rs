@@ -29,24 +29,34 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let which = 0usize..6;
-    let step = prop_oneof![
-        4 => (1u16..5).prop_map(Step::Ask),
+    let port = 1u16..7;
+    // The usual course, so that what disturbs it finds flows in all states.
+    let course = |port| vec![Step::Ask(port), Step::Reply { which: 0, found: true }, Step::Installed(0)];
+    let one = prop_oneof![
+        4 => port.clone().prop_map(Step::Ask),
         1 => Just(Step::AskAgain),
         4 => (which.clone(), prop::bool::weighted(0.8)).prop_map(|(which, found)| Step::Reply { which, found }),
         4 => which.clone().prop_map(Step::Installed),
         1 => which.clone().prop_map(Step::InstallFailed),
         2 => which.clone().prop_map(Step::Removed),
-        1 => which.prop_map(Step::Restored),
-        1 => (1u16..5).prop_map(Step::Clear),
-        1 => (any::<bool>(), prop::option::of(0u32..3), prop::bool::weighted(0.8))
+        2 => which.prop_map(Step::Restored),
+        1 => port.clone().prop_map(Step::Clear),
+        2 => (prop::bool::weighted(0.7), prop::option::weighted(0.3, 0u32..3), prop::bool::weighted(0.8))
             .prop_map(|(health, slots, instances)| Step::Configure { health, slots, instances }),
         1 => any::<bool>().prop_map(Step::Detach),
-        2 => (any::<bool>(), 1u64..3, prop::bool::weighted(0.8))
+        3 => (any::<bool>(), 1u64..3, prop::bool::weighted(0.8))
             .prop_map(|(ingress, epoch, ready)| Step::Attach { ingress, epoch, ready }),
-        1 => prop::bool::weighted(0.7).prop_map(Step::Topology),
-        2 => prop::sample::select(vec![1u64, 150, 250, 600, 11_000, 31_000]).prop_map(Step::Pass),
+        2 => prop::bool::weighted(0.6).prop_map(Step::Topology),
+        3 => prop::sample::select(vec![0u64, 1, 1, 150, 250, 600, 11_000, 31_000]).prop_map(Step::Pass),
     ];
-    prop::collection::vec(step, 0..60)
+    let repair =
+        vec![Step::Topology(false), Step::Pass(0), Step::Reply { which: 0, found: true }, Step::Installed(0)];
+    let steps = prop_oneof![
+        6 => one.prop_map(|step| vec![step]),
+        4 => port.prop_map(course),
+        1 => Just(repair),
+    ];
+    prop::collection::vec(steps, 0..50).prop_map(|steps| steps.concat())
 }
 
 /// What went out so far.

@@ -137,6 +137,17 @@ fn reservations_of_restored_flows_count() {
 }
 
 #[test]
+fn a_restored_flow_whose_instance_failed_meanwhile_ends() {
+    let mut before = Domain::new();
+    let binding = before.active(1);
+    let mut config = config();
+    config.metrics[1].health = cats_engine_types::Health::Unhealthy;
+    let mut after = successor(config);
+    assert_eq!(removals(&restored(&mut after, &binding)), [(binding.transaction, RemovalReason::Requested)]);
+    assert_eq!(after.state(1), FlowState::ReconnectRequired);
+}
+
+#[test]
 fn an_instance_that_moved_is_not_given_to_a_flow_again() {
     let mut domain = Domain::new();
     domain.active(1);

@@ -276,9 +276,11 @@ impl Cps {
             flow.attachment = node.attachment;
             node.flows = node.flows.saturating_add(1);
         }
-        self.flows.insert(flow, FlowState::Active);
+        let ix = self.flows.insert(flow, FlowState::Active);
         let held = Reservation { cs_id: binding.cs_id, csci_id, slots };
         self.reservations.hold(&mut self.cst, binding.transaction, held);
         self.counters.restored += 1;
+        // What happened to its instance meanwhile.
+        self.look_at(ix);
     }
 }

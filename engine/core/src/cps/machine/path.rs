@@ -83,7 +83,8 @@ impl Cps {
         if let Some(bound) = flow.constraints.max_delay.filter(|bound| path.delay > *bound) {
             return refuse(format!("its delay {} is above {bound}", path.delay));
         }
-        if !egress.is_attached() {
+        // A repair goes on with what the egress said last: losing its control plane ends no established flow.
+        if !egress.is_attached() && flow.state() != FlowState::Active {
             return refuse(format!("{} is not attached", egress.name));
         }
         let Some(capabilities) = &ingress.ingress else {

@@ -3,7 +3,7 @@
 
 use super::{Cps, Event, Output};
 use crate::cps::flow::{Flow, FlowIx, FlowState, Repair};
-use crate::cps::nodes::{DeliveryStatus, NodeIx};
+use crate::cps::nodes::{DeliveryStatus, Node, NodeIx};
 use cats_engine_types::{FlowKey, RemovalReason, RequestFailure};
 
 /// How far it is.
@@ -43,9 +43,14 @@ impl Cps {
             Some(_) | None => None,
         };
         for (_, ix) in step {
-            let fate = self.flows.get(ix).map_or(Fate::Stays, |flow| self.fate(flow));
-            self.meet(ix, fate);
+            self.look_at(ix);
         }
+    }
+
+    /// Looks at one flow.
+    pub(super) fn look_at(&mut self, ix: FlowIx) {
+        let fate = self.flows.get(ix).map_or(Fate::Stays, |flow| self.fate(flow));
+        self.meet(ix, fate);
     }
 
     /// Metrics never decide it: only what is gone or broken does (CP-17).
@@ -70,7 +75,9 @@ impl Cps {
         if delivery == Some(DeliveryStatus::Failed) {
             return Fate::InstanceFailed;
         }
-        if flow.path.is_some_and(|path| self.paths.is_broken(path)) { Fate::PathBroken } else { Fate::Stays }
+        let broken = flow.path.is_some_and(|path| self.paths.is_broken(path));
+        // An ingress that is not attached could not take the repaired path; it is looked at when it is back.
+        if broken && node.is_some_and(Node::is_attached) { Fate::PathBroken } else { Fate::Stays }
     }
 
     fn meet(&mut self, ix: FlowIx, fate: Fate) {
