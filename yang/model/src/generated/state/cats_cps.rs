@@ -325,11 +325,643 @@ impl crate::field::Branch for Decisions {
     }
 }
 
+/// Whether the path selector can speak with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ControlPlane {
+    /// It was never there.
+    NeverAttached,
+    /// It is attached.
+    Attached,
+    /// It was attached; what it holds forwards on.
+    Detached,
+}
+
+impl ControlPlane {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverAttached => "never-attached",
+            Self::Attached => "attached",
+            Self::Detached => "detached",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for ControlPlane {
+    fn blank() -> Self {
+        Self::NeverAttached
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "never-attached" => Ok(Self::NeverAttached),
+            "attached" => Ok(Self::Attached),
+            "detached" => Ok(Self::Detached),
+            _ => Err(format!("{text:?} is none of never-attached, attached, detached")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for ControlPlane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What it last said of its data plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DataPlane {
+    /// It said nothing yet.
+    Unknown,
+    /// All deliveries are in place.
+    Ready,
+    /// Its data plane refused deliveries.
+    Failed,
+}
+
+impl DataPlane {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for DataPlane {
+    fn blank() -> Self {
+        Self::Unknown
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "unknown" => Ok(Self::Unknown),
+            "ready" => Ok(Self::Ready),
+            "failed" => Ok(Self::Failed),
+            _ => Err(format!("{text:?} is none of unknown, ready, failed")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for DataPlane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One forwarder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// Its name.
+    pub node_id: String,
+    /// Whether the path selector can speak with it.
+    pub control_plane: Option<crate::generated::state::cats_cps::ControlPlane>,
+    /// What it last said of its data plane.
+    pub data_plane: Option<crate::generated::state::cats_cps::DataPlane>,
+    /// Deliveries that its data plane refused.
+    pub failed_deliveries: Option<u32>,
+    /// Whether it has the ingress role.
+    pub ingress: Option<bool>,
+    /// Flows in any state that it is the ingress of.
+    pub flows: Option<u32>,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self {
+            node_id: <String as crate::leaf::Leaf>::blank(),
+            control_plane: Default::default(),
+            data_plane: Default::default(),
+            failed_deliveries: Default::default(),
+            ingress: Default::default(),
+            flows: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Status {
+    const REQUIRED: &'static [&'static str] = &["node-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "node-id" => &mut self.node_id,
+            "control-plane" => &mut self.control_plane,
+            "data-plane" => &mut self.data_plane,
+            "failed-deliveries" => &mut self.failed_deliveries,
+            "ingress" => &mut self.ingress,
+            "flows" => &mut self.flows,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("node-id", &self.node_id),
+            ("control-plane", &self.control_plane),
+            ("data-plane", &self.data_plane),
+            ("failed-deliveries", &self.failed_deliveries),
+            ("ingress", &self.ingress),
+            ("flows", &self.flows),
+        ]
+    }
+}
+
+impl crate::field::Entry for Status {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["node-id"];
+
+    fn key(&self) -> Self::Key {
+        self.node_id.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [node_id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(node_id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.node_id.clone_from(key);
+    }
+}
+
+/// The forwarders that are known. The control plane and the data plane of each have a state of their
+/// own.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Forwarders {
+    /// One forwarder.
+    pub status: crate::field::List<crate::generated::state::cats_cps::Status>,
+}
+
+impl crate::field::Branch for Forwarders {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "status" => &mut self.status,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("status", &self.status)]
+    }
+}
+
+/// One instance of one service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The service.
+    pub cs_id: crate::generated::ietf_cats::CsId,
+    /// The instance.
+    pub csci_id: crate::generated::ietf_cats::CsciId,
+    /// Whether its metrics are there and still valid.
+    pub valid: Option<bool>,
+    /// Slots as reported; absent where there is no limit.
+    pub gas: Option<u32>,
+    /// Slots that flows hold and no report accounts for.
+    pub reserved: Option<u32>,
+    /// The time that it needs for one request. Unit: microseconds.
+    pub computing_us: Option<u64>,
+    /// Its health.
+    pub health: Option<crate::generated::cats_types::Health>,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self {
+            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
+            csci_id: <crate::generated::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
+            valid: Default::default(),
+            gas: Default::default(),
+            reserved: Default::default(),
+            computing_us: Default::default(),
+            health: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Entry {
+    const REQUIRED: &'static [&'static str] = &["cs-id", "csci-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "cs-id" => &mut self.cs_id,
+            "csci-id" => &mut self.csci_id,
+            "valid" => &mut self.valid,
+            "gas" => &mut self.gas,
+            "reserved" => &mut self.reserved,
+            "computing-us" => &mut self.computing_us,
+            "health" => &mut self.health,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("cs-id", &self.cs_id),
+            ("csci-id", &self.csci_id),
+            ("valid", &self.valid),
+            ("gas", &self.gas),
+            ("reserved", &self.reserved),
+            ("computing-us", &self.computing_us),
+            ("health", &self.health),
+        ]
+    }
+}
+
+/// The key of [`Entry`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryKey {
+    /// The service.
+    pub cs_id: crate::generated::ietf_cats::CsId,
+    /// The instance.
+    pub csci_id: crate::generated::ietf_cats::CsciId,
+}
+
+impl crate::field::Entry for Entry {
+    type Key = EntryKey;
+
+    const KEYS: &'static [&'static str] = &["cs-id", "csci-id"];
+
+    fn key(&self) -> Self::Key {
+        EntryKey { cs_id: self.cs_id, csci_id: self.csci_id }
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [cs_id, csci_id] = texts else { return Err("its keys are expected".to_owned()) };
+        Ok(EntryKey { cs_id: crate::leaf::Leaf::parse(cs_id)?, csci_id: crate::leaf::Leaf::parse(csci_id)? })
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.cs_id = key.cs_id;
+        self.csci_id = key.csci_id;
+    }
+}
+
+/// The computing service table: what is known of each instance.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ServiceTable {
+    /// Counts up with each change.
+    pub generation: Option<u64>,
+    /// One instance of one service.
+    pub entry: crate::field::List<crate::generated::state::cats_cps::Entry>,
+}
+
+impl crate::field::Branch for ServiceTable {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "generation" => &mut self.generation,
+            "entry" => &mut self.entry,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("generation", &self.generation), ("entry", &self.entry)]
+    }
+}
+
+/// The network service table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NetworkTable {
+    /// Counts up with each change.
+    pub generation: Option<u64>,
+}
+
+impl crate::field::Branch for NetworkTable {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "generation" => &mut self.generation,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("generation", &self.generation)]
+    }
+}
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// The node where it enters.
+    pub ingress: String,
+    /// Protocol, client and service address.
+    pub key: String,
+    /// Joins request, decision, path and binding.
+    pub transaction: Option<String>,
+    /// Its state: PENDING, DESTINATION_SELECTED, BINDING_READY, ACTIVE, DRAINING, FAILED or
+    /// RECONNECT_REQUIRED.
+    pub state: Option<String>,
+    /// Its service.
+    pub service: Option<crate::generated::ietf_cats::CsId>,
+    /// Its instance.
+    pub csci_id: Option<crate::generated::ietf_cats::CsciId>,
+    /// The node that delivers.
+    pub egress: Option<String>,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self {
+            ingress: <String as crate::leaf::Leaf>::blank(),
+            key: <String as crate::leaf::Leaf>::blank(),
+            transaction: Default::default(),
+            state: Default::default(),
+            service: Default::default(),
+            csci_id: Default::default(),
+            egress: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Flow {
+    const REQUIRED: &'static [&'static str] = &["ingress", "key"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "ingress" => &mut self.ingress,
+            "key" => &mut self.key,
+            "transaction" => &mut self.transaction,
+            "state" => &mut self.state,
+            "service" => &mut self.service,
+            "csci-id" => &mut self.csci_id,
+            "egress" => &mut self.egress,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("ingress", &self.ingress),
+            ("key", &self.key),
+            ("transaction", &self.transaction),
+            ("state", &self.state),
+            ("service", &self.service),
+            ("csci-id", &self.csci_id),
+            ("egress", &self.egress),
+        ]
+    }
+}
+
+/// The key of [`Flow`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// The node where it enters.
+    pub ingress: String,
+    /// Protocol, client and service address.
+    pub key: String,
+}
+
+impl crate::field::Entry for Flow {
+    type Key = FlowKey;
+
+    const KEYS: &'static [&'static str] = &["ingress", "key"];
+
+    fn key(&self) -> Self::Key {
+        FlowKey { ingress: self.ingress.clone(), key: self.key.clone() }
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [ingress, key] = texts else { return Err("its keys are expected".to_owned()) };
+        Ok(FlowKey { ingress: crate::leaf::Leaf::parse(ingress)?, key: crate::leaf::Leaf::parse(key)? })
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.ingress = key.ingress.clone();
+        self.key = key.key.clone();
+    }
+}
+
+/// The flows in any state.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Flows {
+    /// How many there are.
+    pub total: Option<u64>,
+    /// One flow.
+    pub flow: crate::field::List<crate::generated::state::cats_cps::Flow>,
+}
+
+impl crate::field::Branch for Flows {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "total" => &mut self.total,
+            "flow" => &mut self.flow,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("total", &self.total), ("flow", &self.flow)]
+    }
+}
+
+/// Requests that ended without a binding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Why: such as no-candidate, no-path, deadline.
+    pub cause: String,
+    /// How many. Default: 0.
+    pub requests: Option<u64>,
+}
+
+impl Default for Refused {
+    fn default() -> Self {
+        Self { cause: <String as crate::leaf::Leaf>::blank(), requests: Default::default() }
+    }
+}
+
+impl crate::field::Branch for Refused {
+    const REQUIRED: &'static [&'static str] = &["cause"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "cause" => &mut self.cause,
+            "requests" => &mut self.requests,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("cause", &self.cause), ("requests", &self.requests)]
+    }
+}
+
+impl Refused {
+    /// How many. Default: 0.
+    pub fn requests(&self) -> u64 {
+        self.requests.unwrap_or(0)
+    }
+}
+
+impl crate::field::Entry for Refused {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["cause"];
+
+    fn key(&self) -> Self::Key {
+        self.cause.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [cause] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(cause)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.cause.clone_from(key);
+    }
+}
+
+/// Counters since the start of the daemon.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Statistics {
+    /// Service requests. Default: 0.
+    pub requests: Option<u64>,
+    /// Requests with a selected destination. Default: 0.
+    pub selected: Option<u64>,
+    /// Bindings sent to ingresses. Default: 0.
+    pub installs: Option<u64>,
+    /// Bindings that an ingress did not commit. Default: 0.
+    pub install_failures: Option<u64>,
+    /// Commits that came too late; the bindings were removed. Default: 0.
+    pub late_installs: Option<u64>,
+    /// Path requests. Default: 0.
+    pub path_requests: Option<u64>,
+    /// Path requests without a usable path. Default: 0.
+    pub path_failures: Option<u64>,
+    /// Bindings that forwarders had from before. Default: 0.
+    pub restored: Option<u64>,
+    /// Bindings that got another path to the same instance. Default: 0.
+    pub repaired: Option<u64>,
+    /// Active flows that ended because their instance failed. Default: 0.
+    pub reconnect_required: Option<u64>,
+    /// Requests that ended without a binding.
+    pub refused: crate::field::List<crate::generated::state::cats_cps::Refused>,
+}
+
+impl crate::field::Branch for Statistics {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "requests" => &mut self.requests,
+            "selected" => &mut self.selected,
+            "installs" => &mut self.installs,
+            "install-failures" => &mut self.install_failures,
+            "late-installs" => &mut self.late_installs,
+            "path-requests" => &mut self.path_requests,
+            "path-failures" => &mut self.path_failures,
+            "restored" => &mut self.restored,
+            "repaired" => &mut self.repaired,
+            "reconnect-required" => &mut self.reconnect_required,
+            "refused" => &mut self.refused,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("requests", &self.requests),
+            ("selected", &self.selected),
+            ("installs", &self.installs),
+            ("install-failures", &self.install_failures),
+            ("late-installs", &self.late_installs),
+            ("path-requests", &self.path_requests),
+            ("path-failures", &self.path_failures),
+            ("restored", &self.restored),
+            ("repaired", &self.repaired),
+            ("reconnect-required", &self.reconnect_required),
+            ("refused", &self.refused),
+        ]
+    }
+}
+
+impl Statistics {
+    /// Service requests. Default: 0.
+    pub fn requests(&self) -> u64 {
+        self.requests.unwrap_or(0)
+    }
+
+    /// Requests with a selected destination. Default: 0.
+    pub fn selected(&self) -> u64 {
+        self.selected.unwrap_or(0)
+    }
+
+    /// Bindings sent to ingresses. Default: 0.
+    pub fn installs(&self) -> u64 {
+        self.installs.unwrap_or(0)
+    }
+
+    /// Bindings that an ingress did not commit. Default: 0.
+    pub fn install_failures(&self) -> u64 {
+        self.install_failures.unwrap_or(0)
+    }
+
+    /// Commits that came too late; the bindings were removed. Default: 0.
+    pub fn late_installs(&self) -> u64 {
+        self.late_installs.unwrap_or(0)
+    }
+
+    /// Path requests. Default: 0.
+    pub fn path_requests(&self) -> u64 {
+        self.path_requests.unwrap_or(0)
+    }
+
+    /// Path requests without a usable path. Default: 0.
+    pub fn path_failures(&self) -> u64 {
+        self.path_failures.unwrap_or(0)
+    }
+
+    /// Bindings that forwarders had from before. Default: 0.
+    pub fn restored(&self) -> u64 {
+        self.restored.unwrap_or(0)
+    }
+
+    /// Bindings that got another path to the same instance. Default: 0.
+    pub fn repaired(&self) -> u64 {
+        self.repaired.unwrap_or(0)
+    }
+
+    /// Active flows that ended because their instance failed. Default: 0.
+    pub fn reconnect_required(&self) -> u64 {
+        self.reconnect_required.unwrap_or(0)
+    }
+}
+
 /// The path selector of this node.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathSelector {
     /// The decisions that are kept.
     pub decisions: std::sync::Arc<crate::generated::state::cats_cps::Decisions>,
+    /// The forwarders that are known. The control plane and the data plane of each have a state of their
+    /// own.
+    pub forwarders: std::sync::Arc<crate::generated::state::cats_cps::Forwarders>,
+    /// The computing service table: what is known of each instance.
+    pub service_table: std::sync::Arc<crate::generated::state::cats_cps::ServiceTable>,
+    /// The network service table.
+    pub network_table: std::sync::Arc<crate::generated::state::cats_cps::NetworkTable>,
+    /// The flows in any state.
+    pub flows: std::sync::Arc<crate::generated::state::cats_cps::Flows>,
+    /// Counters since the start of the daemon.
+    pub statistics: std::sync::Arc<crate::generated::state::cats_cps::Statistics>,
 }
 
 impl crate::field::Branch for PathSelector {
@@ -338,11 +970,23 @@ impl crate::field::Branch for PathSelector {
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
             "decisions" => &mut self.decisions,
+            "forwarders" => &mut self.forwarders,
+            "service-table" => &mut self.service_table,
+            "network-table" => &mut self.network_table,
+            "flows" => &mut self.flows,
+            "statistics" => &mut self.statistics,
             _ => return None,
         })
     }
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("decisions", &self.decisions)]
+        vec![
+            ("decisions", &self.decisions),
+            ("forwarders", &self.forwarders),
+            ("service-table", &self.service_table),
+            ("network-table", &self.network_table),
+            ("flows", &self.flows),
+            ("statistics", &self.statistics),
+        ]
     }
 }

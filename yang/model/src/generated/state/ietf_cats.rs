@@ -228,6 +228,8 @@ pub struct Cats {
     pub service_metrics: std::sync::Arc<crate::generated::state::ietf_cats::ServiceMetrics>,
     /// The path selector of this node.
     pub path_selector: std::sync::Arc<crate::generated::state::cats_cps::PathSelector>,
+    /// The forwarder of this node.
+    pub forwarder: std::sync::Arc<crate::generated::state::cats_forwarder::Forwarder>,
 }
 
 impl crate::field::Branch for Cats {
@@ -238,6 +240,7 @@ impl crate::field::Branch for Cats {
             "traffic-classifiers" => &mut self.traffic_classifiers,
             "service-metrics" => &mut self.service_metrics,
             "cats-cps:path-selector" => &mut self.path_selector,
+            "cats-forwarder:forwarder" => &mut self.forwarder,
             _ => return None,
         })
     }
@@ -247,6 +250,7 @@ impl crate::field::Branch for Cats {
             ("traffic-classifiers", &self.traffic_classifiers),
             ("service-metrics", &self.service_metrics),
             ("cats-cps:path-selector", &self.path_selector),
+            ("cats-forwarder:forwarder", &self.forwarder),
         ]
     }
 }

@@ -3,6 +3,7 @@
 //! The operational state of a node, with the keys of the entries that it stands in.
 
 pub mod cats_cps;
+pub mod cats_forwarder;
 pub mod ietf_cats;
 
 /// The operational state of a node, with the keys of the entries that it stands in.
