@@ -4,11 +4,11 @@
 //! [`Steering`] is the whole of it for one thread; [`NftBackend`], [`PuntQueue`] and [`Icmp`] are its parts.
 //!
 //! # What a packet meets
-//! A client's packet of a bound flow: one look-up in the map `fwd` gives instance, port, mark and service
+//! A client's packet of a bound flow: one look-up in the map `forward` gives instance, port, mark and service
 //! counter; the hop limit is lowered; the mark names a routing table with an SRv6 encapsulating route, or
 //! none for plain forwarding. Without a binding it is held in an NFQUEUE; released packets pass the rules
 //! again with a mark, and are dropped if they still find no binding. Return packets, decapsulated or plain,
-//! get their source back in POSTROUTING by one look-up in `rev`; what comes out of a return SID, or from an
+//! get their source back in POSTROUTING by one look-up in `reverse`; what comes out of a return SID, or from an
 //! instance's service port, without a binding is dropped and counted.
 //!
 //! Bindings of UDP flows are staged first, so that no later packet overtakes the held ones. TCP bindings are
@@ -23,6 +23,8 @@
 //! - The egress clamps no MSS: the ingress clamps both directions by the forward path's MTU.
 //! - The size of the kernel's maps, and whether flows are counted one by one, are fixed when the table is
 //!   made, by the first configuration with an ingress.
+//! - nft 1.0.6 does not know the expression `last` and breaks off with a fault when it lists the flow maps;
+//!   the other sets can be listed by name.
 //!
 //! # What it changes beside its own objects
 //! `ip_forward`, `ipv6.conf.all.forwarding` and `seg6_enabled` are switched on, and on access interfaces with

@@ -2,6 +2,7 @@
 
 pub(crate) mod encode;
 pub(crate) mod ruleset;
+pub(crate) mod sets;
 
 use crate::netlink::{Connection, Encoder, Failure, Mark, NETLINK_NETFILTER, NLM_F_CREATE, Received};
 use std::io;

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Punted packets that one step takes, so that bindings and timeouts get their turn in a flood.
 const STEP: usize = 256;
+/// Times that one step goes back to the queue for what came while it worked.
+const ROUNDS: u32 = 4;
 
 /// A forwarder on the nftables data plane, with punt queue and ICMP.
 ///
@@ -79,6 +81,32 @@ impl Steering {
     /// Takes what has come, does what is due, and answers the punt queue; what is left is for others:
     /// requests and statuses to the C-PS, faults to the operator. `effects.verdicts` is empty.
     pub fn step(&mut self, now: Instant) -> io::Result<Effects> {
+        let mut effects = Effects::default();
+        self.forwarder.ingress().handle_timeout(now);
+        // Bindings that have come are committed first: what waits for them is released, not joined.
+        let given = self.forwarder.drain(now);
+        self.carry_out(given, &mut effects)?;
+        for round in 0.. {
+            let drained = self.take_punted(now)?;
+            let taken = self.forwarder.drain(now);
+            let idle = drained && taken.verdicts.is_empty() && round > 0;
+            self.carry_out(taken, &mut effects)?;
+            if idle {
+                // All that was released is on its way, and nothing has come since: open staged bindings.
+                self.forwarder.ingress().handle_drained();
+                let last = self.forwarder.drain(now);
+                self.carry_out(last, &mut effects)?;
+            }
+            if idle || !drained || round == ROUNDS {
+                break;
+            }
+        }
+        self.icmp.handle_underlay(self.forwarder.backend(), now)?;
+        Ok(effects)
+    }
+
+    /// Hands punted packets to the ingress; whether the queue was found empty.
+    fn take_punted(&mut self, now: Instant) -> io::Result<bool> {
         let mut punted = std::mem::take(&mut self.punted);
         let drained = self.queue.receive(STEP, &mut punted)?;
         let mut ended: Vec<(PacketId, Verdict)> = Vec::new();
@@ -93,20 +121,15 @@ impl Steering {
             }
         }
         self.punted = punted;
-        self.forwarder.ingress().handle_timeout(now);
-        let mut effects = self.forwarder.drain(now);
-        ended.append(&mut effects.verdicts);
         self.verdicts.send(&ended)?;
-        if drained {
-            // What was released above is on its way; nothing of it waits any more.
-            self.forwarder.ingress().handle_drained();
-            let more = self.forwarder.drain(now);
-            self.verdicts.send(&more.verdicts)?;
-            effects.requests.extend(more.requests);
-            effects.statuses.extend(more.statuses);
-            effects.faults.extend(more.faults);
-        }
-        self.icmp.handle_underlay(self.forwarder.backend(), now)?;
-        Ok(effects)
+        Ok(drained)
+    }
+
+    fn carry_out(&mut self, done: Effects, effects: &mut Effects) -> io::Result<()> {
+        self.verdicts.send(&done.verdicts)?;
+        effects.requests.extend(done.requests);
+        effects.statuses.extend(done.statuses);
+        effects.faults.extend(done.faults);
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::{FAMILIES, NftBackend, family_number, flows, paths, refused};
 use crate::nft::encode::{self, Element, QueueKind};
 use crate::nft::ruleset::{self, Features, Shape};
-use crate::nft::{Batch, CREATE, ENOENT};
+use crate::nft::{Batch, CREATE, ENOENT, sets};
 use crate::{seg6, sysctl};
 use cats_datapath_core::{
     Applied, BackendError, ForwarderConfig, Objects, Plan, ProxyAddress, Pruned, RouteKey, Table,
@@ -426,7 +426,7 @@ fn create_table(batch: &mut Batch<'_>, shape: Shape, limit: u32, counted: bool) 
         e.attr_be32(2, 0);
         e.attr_text(6, ruleset::LAYOUT);
     });
-    for (id, spec) in (1..).zip(ruleset::sets(shape, limit, counted)) {
+    for (id, spec) in (1..).zip(sets::sets(shape, limit, counted)) {
         batch.add(encode::NEWSET, CREATE, shape.family, |e| encode::set(e, ruleset::TABLE, &spec, id));
     }
     let keys: Vec<[u8; 4]> = ruleset::TTL_STEPS.map(|ttl| [ttl, 0, 0, 0]).collect();

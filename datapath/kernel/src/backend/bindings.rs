@@ -182,11 +182,11 @@ impl NftBackend {
                 continue;
             };
             if let Some(old) = &install.replaces {
-                let set = if self.staged.contains(&old.forward.key) { "staged" } else { "fwd" };
+                let set = if self.staged.contains(&old.forward.key) { "staged" } else { "forward" };
                 owners.push((remove_forward(&mut batch, set, &old.forward.key), at));
                 owners.push((remove_reverse(&mut batch, old), at));
             }
-            let set = if install.staged { "staged" } else { "fwd" };
+            let set = if install.staged { "staged" } else { "forward" };
             owners.push((add_forward(&mut batch, set, &install.binding, *mark, number, &user), at));
             owners.push((add_reverse(&mut batch, &install.binding), at));
         }
@@ -224,7 +224,7 @@ impl NftBackend {
         }
         let mut batch = Batch::begin(&mut self.nft);
         for (binding, mark, number, user) in &moves {
-            add_forward(&mut batch, "fwd", binding, *mark, *number, user);
+            add_forward(&mut batch, "forward", binding, *mark, *number, user);
             remove_forward(&mut batch, "staged", &binding.forward.key);
         }
         let failures = batch.commit().map_err(|error| InstallFailure::DataPlane(error.to_string()))?;
@@ -261,7 +261,7 @@ impl NftBackend {
             let mut batch = Batch::begin(&mut self.nft);
             for (at, binding) in bindings.iter().enumerate() {
                 let key = &binding.forward.key;
-                let set = if self.staged.contains(key) { "staged" } else { "fwd" };
+                let set = if self.staged.contains(key) { "staged" } else { "forward" };
                 if !absent.contains(&(at, true)) {
                     owners.push((remove_forward(&mut batch, set, key), (at, true)));
                 }
@@ -325,7 +325,7 @@ fn add_reverse(batch: &mut Batch<'_>, binding: &Binding) -> u32 {
     let key = flows::reverse_key(binding);
     let data = flows::reverse_value(binding);
     let element = Element { key: &key, data: &data, timeout: timeout(binding), user: &[], object: None };
-    add(batch, binding, "rev", element)
+    add(batch, binding, "reverse", element)
 }
 
 fn add(batch: &mut Batch<'_>, binding: &Binding, set: &str, element: Element<'_>) -> u32 {
@@ -344,7 +344,7 @@ fn remove_forward(batch: &mut Batch<'_>, set: &str, key: &FlowKey) -> u32 {
 fn remove_reverse(batch: &mut Batch<'_>, binding: &Binding) -> u32 {
     let octets = flows::reverse_key(binding);
     let family = family_number(binding.forward.key.family());
-    batch.add(encode::DELSETELEM, 0, family, |e| element(e, "rev", &octets, &[]))
+    batch.add(encode::DELSETELEM, 0, family, |e| element(e, "reverse", &octets, &[]))
 }
 
 /// Milliseconds until the kernel ends an element by itself.

@@ -1,4 +1,4 @@
-//! Keys and values of the maps `fwd`, `staged` and `rev`.
+//! Keys and values of the maps `forward`, `staged` and `reverse`.
 
 use cats_engine_types::{Binding, Family, FlowKey, Protocol};
 use std::net::{IpAddr, SocketAddr};

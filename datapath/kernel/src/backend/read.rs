@@ -44,7 +44,7 @@ impl NftBackend {
         let mut adopted = BTreeMap::new();
         for family in FAMILIES {
             // Later ones win: an activation cannot leave both, but open counts more than staged.
-            for (set, staged) in [("staged", true), ("fwd", false)] {
+            for (set, staged) in [("staged", true), ("forward", false)] {
                 let mut found = Vec::new();
                 let node = self.node.clone();
                 let number = family_number(family);
@@ -146,12 +146,12 @@ impl NftBackend {
                 list.push((at, flows::forward_key(key)));
                 reverse.push((at, flows::reverse_key(binding)));
             }
-            for (set, list) in [("fwd", open), ("staged", staged), ("rev", reverse)] {
+            for (set, list) in [("forward", open), ("staged", staged), ("reverse", reverse)] {
                 let (places, keys): (Vec<usize>, Vec<Vec<u8>>) = list.into_iter().unzip();
                 let number = family_number(family);
                 nft::get_elements(&mut self.nft, number, set, &keys, &mut |at, element| {
                     if let Some(place) = places.get(at) {
-                        each(*place, set != "rev", element);
+                        each(*place, set != "reverse", element);
                     }
                 })?;
             }
@@ -165,10 +165,16 @@ impl NftBackend {
         let Some(sent) = crate::packet::flow(packet).filter(|_| self.tables) else { return Ok(None) };
         let key = flows::tuple(sent.service(), sent.client(), sent.protocol());
         let mut found = None;
-        nft::get_elements(&mut self.nft, family_number(sent.family()), "rev", &[key], &mut |_, element| {
-            found = attribute(element, DATA)
-                .and_then(|data| flows::read_target(sent.family(), attribute(data, 1)?));
-        })?;
+        nft::get_elements(
+            &mut self.nft,
+            family_number(sent.family()),
+            "reverse",
+            &[key],
+            &mut |_, element| {
+                found = attribute(element, DATA)
+                    .and_then(|data| flows::read_target(sent.family(), attribute(data, 1)?));
+            },
+        )?;
         Ok(found)
     }
 

@@ -282,6 +282,8 @@ impl Rule<'_> {
 pub(crate) struct SetSpec<'a> {
     pub(crate) name: &'a str,
     pub(crate) key: u32,
+    pub(crate) key_type: u32,
+    pub(crate) data_type: u32,
     /// Octets of the values; none: a set.
     pub(crate) data: Option<u32>,
     /// Elements at most; none: no bound.
@@ -312,10 +314,10 @@ pub(crate) fn set(encoder: &mut Encoder, table: &str, spec: &SetSpec<'_>, id: u3
     encoder.attr_text(1, table);
     encoder.attr_text(2, spec.name);
     encoder.attr_be32(3, flags);
-    encoder.attr_be32(4, 0);
+    encoder.attr_be32(4, spec.key_type);
     encoder.attr_be32(5, spec.key);
     if let Some(data) = spec.data {
-        encoder.attr_be32(6, 0);
+        encoder.attr_be32(6, spec.data_type);
         encoder.attr_be32(7, data);
     }
     if let Some(size) = spec.size {

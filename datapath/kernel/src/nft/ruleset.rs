@@ -3,16 +3,16 @@
 //! ```text
 //! pre (prerouting, raw + 10)        post (postrouting, srcnat + 10)
 //!   outer for a SID of ours: mark     forward packets: done
-//!   fwd: rewrite, mark, count         SYN: clamp the MSS
-//!   sent: clamp, hop limit, done      rev: restore the source, done
+//!   forward: rewrite, mark, count         SYN: clamp the MSS
+//!   sent: clamp, hop limit, done      reverse: restore the source, done
 //!   from an instance: mark            decapsulated for delivery: provisioned or dropped
 //!   to a service address: miss        return traffic without a binding: dropped
 //! ```
-//! The fast path is one look-up in `fwd` or `rev`, and one by the hop limit. Only a miss looks at services.
+//! The fast path is one look-up in `forward` or `reverse`, and one by the hop limit. Only a miss looks at services.
 
 use super::encode::{
     ACCEPT, Checksum, Compare, DROP, GOTO, META_IIFNAME, META_L4PROTO, META_MARK, META_OIFNAME, NETWORK,
-    QueueKind, REG, Rule, SetSpec, TRANSPORT,
+    QueueKind, REG, Rule, TRANSPORT,
 };
 use crate::netlink::Encoder;
 use cats_engine_types::Family;
@@ -74,7 +74,7 @@ impl Shape {
         }
     }
 
-    fn is_v4(self) -> bool {
+    pub(crate) fn is_v4(self) -> bool {
         self.address == 4
     }
 
@@ -91,21 +91,6 @@ impl Shape {
     fn hop_limit_sum(self) -> Checksum {
         if self.is_v4() { Checksum::Header(10) } else { Checksum::None }
     }
-
-    /// Octets of a flow's key: both addresses, both ports, protocol.
-    pub(crate) fn flow_key(self) -> u32 {
-        2 * self.address + 8
-    }
-
-    /// Octets of a forward value: address, port, mark, service.
-    pub(crate) fn forward_value(self) -> u32 {
-        self.address + 12
-    }
-
-    /// Octets of a reverse value: address, port.
-    pub(crate) fn reverse_value(self) -> u32 {
-        self.address + 4
-    }
 }
 
 /// What the rules depend on.
@@ -120,40 +105,6 @@ pub(crate) struct Features {
     pub(crate) deliveries: bool,
     /// Return traffic is sent to owners.
     pub(crate) owners: bool,
-}
-
-/// The sets of the table. `limit` bounds the bindings, `counted` counts each flow.
-pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'static>> {
-    let plain = SetSpec {
-        name: "",
-        key: shape.address,
-        data: None,
-        size: None,
-        timeout: false,
-        counters: false,
-        expressions: &[],
-    };
-    let expressions: &[&str] = if counted { &["last", "counter"] } else { &["last"] };
-    let flows = SetSpec { key: shape.flow_key(), size: Some(limit), timeout: true, expressions, ..plain };
-    let service = shape.address + 8;
-    vec![
-        SetSpec { name: "fwd", data: Some(shape.forward_value()), ..flows },
-        SetSpec { name: "staged", data: Some(shape.forward_value()), ..flows },
-        SetSpec { name: "rev", data: Some(shape.reverse_value()), ..flows },
-        SetSpec { name: "services", key: service, ..plain },
-        SetSpec { name: "addresses", ..plain },
-        SetSpec { name: "access", key: 16, ..plain },
-        SetSpec { name: "sids", key: 16, data: Some(4), ..plain },
-        SetSpec { name: "instances", ..plain },
-        SetSpec { name: "deliver_port", key: service, ..plain },
-        SetSpec { name: "deliver_protocol", key: shape.address + 4, ..plain },
-        SetSpec { name: "deliver_any", ..plain },
-        SetSpec { name: "answers", key: service, ..plain },
-        SetSpec { name: "mss", key: shape.address + 4, data: Some(2), ..plain },
-        SetSpec { name: "mss_back", data: Some(2), ..plain },
-        SetSpec { name: "hops", key: 4, data: Some(1), size: Some(256), ..plain },
-        SetSpec { name: "counts", key: 4, size: Some(SERVICE_LIMIT), counters: true, ..plain },
-    ]
 }
 
 /// Service addresses of a family at most.
@@ -212,7 +163,7 @@ impl Writer<'_> {
         self.rule("pre", |rule| {
             // A packet whose hop limit ends here goes by `miss`, so that its sender is told.
             rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::Greater, &[1]);
-            flow(rule, shape).map("fwd", REG, REG);
+            flow(rule, shape).map("forward", REG, REG);
             rewrite_destination(rule, shape);
         });
         self.sent("pre");
@@ -291,7 +242,7 @@ impl Writer<'_> {
             rule.write_mss(REG);
         });
         self.rule("post", |rule| {
-            flow(rule, shape).map("rev", REG, REG);
+            flow(rule, shape).map("reverse", REG, REG);
             rule.write(REG, NETWORK, shape.source, shape.address, shape.address_sum());
             rule.write(REG + shape.words(), TRANSPORT, 0, 2, Checksum::Transport);
             rule.count("reverse").verdict(ACCEPT, None);
@@ -350,7 +301,7 @@ fn service<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape, address: u32, port: u32
     rule.meta(REG + shape.words() + 1, META_L4PROTO)
 }
 
-/// Takes the value of `fwd` into the packet.
+/// Takes the value of `forward` into the packet.
 fn rewrite_destination<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
     rule.write(REG, NETWORK, shape.destination, shape.address, shape.address_sum());
     rule.write(REG + shape.words(), TRANSPORT, 2, 2, Checksum::Transport);
