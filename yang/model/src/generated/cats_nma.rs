@@ -11,8 +11,8 @@ pub struct Path {
     pub egress: String,
     /// Whether the egress is reached from the ingress. Default: true.
     pub reachable: Option<bool>,
-    /// The one-way delay. Without it a static delay metric of the candidate holds, and a candidate with
-    /// neither is not eligible. Unit: milliseconds.
+    /// The one-way delay. Without it a static delay metric of the candidate holds; a candidate with neither
+    /// is eligible only behind the ingress itself, where its delay is 0. Unit: milliseconds.
     pub delay: Option<crate::leaf::Decimal64<3>>,
     /// The delay variation. Unit: milliseconds.
     pub jitter: Option<crate::leaf::Decimal64<3>>,

@@ -7,7 +7,7 @@
 pub enum Health {
     /// Takes new requests.
     Healthy,
-    /// Takes new requests only where no healthy one is left.
+    /// Takes new requests, but serves them worse than it should.
     Degraded,
     /// Takes no new request.
     Unhealthy,
