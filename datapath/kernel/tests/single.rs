@@ -217,7 +217,7 @@ fn a_configuration_applied_again_changes_nothing_and_its_end_leaves_nothing() {
         };
         let routes = "-4 route show table all proto 202";
         let lists = [routes, &routes.replace("-4", "-6"), "rule", "neigh show proxy"];
-        lists.map(|arguments| list(arguments)).to_vec()
+        lists.map(list).to_vec()
     };
     lab.node.inside(move || {
         let mut backend = NftBackend::open(node("N-1")).unwrap();
