@@ -4,10 +4,12 @@
 
 mod bed;
 
-use bed::{Kernel, Node, all_in_one, key, metric, set};
-use cats_datapath_core::Verdict;
-use cats_engine_transport::management::Attached;
+use bed::{CATS, Kernel, Node, all_in_one, key, metric, set};
+use cats_datapath_core::{BackendError, Verdict};
+use cats_engine_daemon::engine::Now;
+use cats_engine_transport::management::{Attached, Call};
 use cats_engine_types::Revision;
+use cats_yang_model::State;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -70,7 +72,7 @@ fn the_first_packet_is_held_until_both_directions_are_committed_and_the_decision
     assert_eq!((of(0, "verdict"), of(1, "verdict")), (json!("ranked-lower"), json!("selected")));
     assert_eq!(state["traffic-classifiers"], Value::Null, "only what was asked for");
 
-    let state = node.state(&[]);
+    let state = node.state(&[""]);
     let classifier = &state["traffic-classifiers"]["traffic-classifier"][0];
     assert_eq!((&classifier["matched-packets"], &classifier["matched-bytes"]), (&json!("1"), &json!("60")));
 }
@@ -179,38 +181,103 @@ fn a_node_that_is_switched_off_leaves_nothing_in_the_data_plane() {
     assert_eq!(steps, ["stop the path selector", "stop the forwarder and remove what it installed"]);
     assert_eq!(node.apply(2), Ok(()));
     assert!(bed.kernel.model(|model| model.flows()).is_empty());
-    assert_eq!(node.state(&[]), json!({}));
+    assert_eq!(node.state(&[""]), json!({}));
+}
+
+/// The documents of all pages.
+fn pages(node: &mut Node, limit: u32, path: &str) -> Vec<Value> {
+    let mut documents = Vec::new();
+    let mut page = None;
+    loop {
+        let (reply, mut answer) = tokio::sync::oneshot::channel();
+        let paths = vec![format!("{CATS}{path}")];
+        node.engine.handle_call(Call::State { paths, limit, page, reply }, Now::read());
+        let answer = answer.try_recv().unwrap().unwrap();
+        documents.push(serde_json::from_slice(&answer.json).unwrap());
+        page = answer.next;
+        if page.is_none() {
+            return documents;
+        }
+    }
+}
+
+/// The entries of a list in all pages, and how many pages.
+fn paged(node: &mut Node, limit: u32, path: &str, pointer: &str) -> (Vec<Value>, usize) {
+    let documents = pages(node, limit, path);
+    let pointer = format!("/ietf-routing:routing/ietf-cats:cats{pointer}");
+    let entries = |document: &Value| document.pointer(&pointer).and_then(Value::as_array).cloned();
+    (documents.iter().filter_map(entries).flatten().collect(), documents.len())
 }
 
 #[test]
-fn decisions_come_in_pages_and_by_transaction() {
+fn long_lists_come_in_pages_and_decisions_by_transaction() {
     let bed = Bed::new();
     let mut node = bed.configured();
     for port in 40_000..40_005 {
         new_flow(&mut node, port);
     }
-    let all = node.state(&["/cats-cps:path-selector/decisions/decision"]);
-    let all = all["cats-cps:path-selector"]["decisions"]["decision"].as_array().unwrap().clone();
-    assert_eq!(all.len(), 5);
-    let mut paged = Vec::new();
-    let mut page = None;
-    loop {
-        let (reply, mut answer) = tokio::sync::oneshot::channel();
-        let call =
-            cats_engine_transport::management::Call::State { paths: Vec::new(), limit: 2, page, reply };
-        node.engine.handle_call(call, cats_engine_daemon::engine::Now::read());
-        let answer = answer.try_recv().unwrap().unwrap();
-        let document: Value = serde_json::from_slice(&answer.json).unwrap();
-        let cats = &document["ietf-routing:routing"]["ietf-cats:cats"];
-        paged.extend(cats["cats-cps:path-selector"]["decisions"]["decision"].as_array().unwrap().clone());
-        page = answer.next;
-        if page.is_none() {
-            break;
-        }
+    for list in [
+        "cats-cps:path-selector/decisions/decision",
+        "cats-cps:path-selector/flows/flow",
+        "cats-forwarder:forwarder/bindings/binding",
+    ] {
+        let (whole, _) = paged(&mut node, 0, &format!("/{list}"), &format!("/{list}"));
+        assert_eq!(whole.len(), 5, "{list}");
+        let (parts, count) = paged(&mut node, 2, &format!("/{list}"), &format!("/{list}"));
+        assert_eq!((parts, count), (whole, 3), "{list}");
+        let (from_all, _) = paged(&mut node, 3, "", &format!("/{list}"));
+        assert_eq!(from_all.len(), 5, "{list}");
     }
-    assert_eq!(paged, all);
+    let pointer = "/cats-cps:path-selector/decisions/decision";
+    let (all, _) = paged(&mut node, 0, pointer, pointer);
     let transaction = all[3]["transaction"].as_str().unwrap();
-    let path = format!("/cats-cps:path-selector/decisions/decision[transaction='{transaction}']");
-    let one = node.state(&[&path]);
-    assert_eq!(one["cats-cps:path-selector"]["decisions"]["decision"], json!([all[3]]));
+    let (one, _) = paged(&mut node, 0, &format!("{pointer}[transaction='{transaction}']"), pointer);
+    assert_eq!(one, [all[3].clone()]);
+}
+
+/// Proves CP-38.
+#[test]
+fn all_state_is_what_the_model_says_and_control_and_data_plane_are_apart() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    new_flow(&mut node, 40_000);
+    let documents = pages(&mut node, 0, "");
+    assert_eq!(documents.len(), 1);
+    let state = State::from_json(&documents[0]).unwrap();
+    assert_eq!(state.to_json(), documents[0], "nothing is lost in the typed state");
+
+    let cats = node.state(&["/cats-cps:path-selector/forwarders", "/cats-forwarder:forwarder/status"]);
+    let forwarder = &cats["cats-cps:path-selector"]["forwarders"]["status"][0];
+    assert_eq!(
+        (&forwarder["control-plane"], &forwarder["data-plane"]),
+        (&json!("attached"), &json!("ready"))
+    );
+    let status = &cats["cats-forwarder:forwarder"]["status"];
+    assert_eq!((&status["attached"], &status["flows"]), (&json!(true), &json!(1)));
+    assert_eq!(status["data-plane-fault"], Value::Null);
+
+    // A data plane that refuses does not touch the control plane.
+    let fault = BackendError::Refused { what: "route".to_owned(), reason: "no such device".to_owned() };
+    bed.kernel.model(|model| model.set_fault(Some(fault)));
+    let delivery = json!({ "csci-id": "198.51.100.31", "locator": [{ "address": "198.51.100.31" }] });
+    let path = "cats-forwarder:forwarder/egress/delivery[csci-id='198.51.100.31']";
+    assert!(node.prepare(1, vec![set(path, &delivery)]).is_ok());
+    assert_eq!(node.apply(2), Ok(()), "the commit is decided; the fault shows in the state");
+    let cats = node.state(&["/cats-cps:path-selector/forwarders", "/cats-forwarder:forwarder/status"]);
+    let forwarder = &cats["cats-cps:path-selector"]["forwarders"]["status"][0];
+    assert_eq!(
+        (&forwarder["control-plane"], &forwarder["data-plane"]),
+        (&json!("attached"), &json!("failed"))
+    );
+    let status = &cats["cats-forwarder:forwarder"]["status"];
+    assert_eq!(
+        (&status["attached"], &status["data-plane-fault"]),
+        (&json!(true), &json!("route: no such device"))
+    );
+
+    bed.kernel.model(|model| model.set_fault(None));
+    let later = Now { at: std::time::Instant::now() + std::time::Duration::from_secs(6), ..Now::read() };
+    node.engine.step(later);
+    let cats = node.state(&["/cats-cps:path-selector/forwarders"]);
+    assert_eq!(cats["cats-cps:path-selector"]["forwarders"]["status"][0]["data-plane"], json!("ready"));
 }

@@ -27,7 +27,7 @@ pub(super) struct ForwarderRole<P> {
     pub(super) plane: Option<P>,
     /// The last fault, and when to try again.
     pub(super) fault: Option<(String, Instant)>,
-    report: ForwarderReport,
+    pub(super) report: ForwarderReport,
     pub(super) uplink: Uplink,
     /// Bindings from this flow on are still to be reported.
     restore: Option<Option<FlowKey>>,

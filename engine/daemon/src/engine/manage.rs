@@ -48,7 +48,7 @@ impl<P: Plane> Engine<P> {
             }
             Call::Detach => self.prepared = None,
             Call::State { paths, limit, page, reply } => {
-                drop(reply.send(self.state(&paths, limit, page.as_deref())));
+                drop(reply.send(self.state(&paths, limit, page.as_deref(), now)));
             }
         }
     }
