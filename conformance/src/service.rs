@@ -68,6 +68,17 @@ impl Connection {
         Ok(String::from_utf8_lossy(&body).trim().to_owned())
     }
 
+    /// As [`Connection::ask`]; the answer may take `bound`.
+    pub fn ask_within(&mut self, bound: Duration) -> Result<String> {
+        let limit = |stream: &TcpStream, bound| {
+            stream.set_read_timeout(Some(bound)).map_err(LabError::of("bounding the wait for an answer"))
+        };
+        limit(self.stream.get_ref(), bound)?;
+        let answer = self.ask();
+        limit(self.stream.get_ref(), ANSWER_BOUND)?;
+        answer
+    }
+
     /// Gets `size` bytes on the connection and gives how many came.
     pub fn get_bytes(&mut self, size: usize) -> Result<usize> {
         Ok(self.get(&format!("/bytes/{size}"))?.len())

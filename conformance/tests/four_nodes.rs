@@ -7,6 +7,7 @@ use cats_conformance::deployment::{FourNodes, until_steered};
 use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_B, Mtus, SERVICE, link};
 use cats_conformance::service::{Connection, Datagrams, curl};
 use cats_conformance::wait::wait_for;
+use std::time::Duration;
 
 /// Whether a new flow is answered within two seconds, twice the time that a packet is held.
 fn new_flow(deployment: &FourNodes) -> Option<String> {
@@ -30,17 +31,39 @@ fn until_served_by(deployment: &FourNodes, instance: &str) -> Result<()> {
 
 /// Proves CP-2, CP-3.
 #[test]
-fn instances_that_are_unhealthy_or_full_get_no_new_flow_and_keep_theirs() -> Result<()> {
-    let deployment = FourNodes::start("four-eligible", Mtus::default())?;
+fn full_instances_get_no_new_flow_and_keep_theirs() -> Result<()> {
+    let deployment = FourNodes::start("four-full", Mtus::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
-    set_metrics(&deployment, Metric::A, Metric { health: "unhealthy", ..Metric::B })?;
+    set_metrics(&deployment, Metric::A, Metric { gas: 0, ..Metric::B })?;
     until_served_by(&deployment, "A")?;
-    set_metrics(&deployment, Metric { gas: 0, ..Metric::A }, Metric { health: "unhealthy", ..Metric::B })?;
+    assert_eq!(standing.ask()?, "B");
+    set_metrics(&deployment, Metric { gas: 0, ..Metric::A }, Metric { gas: 0, ..Metric::B })?;
     until_refused(&deployment)?;
     assert_eq!(standing.ask()?, "B");
     set_metrics(&deployment, Metric::A, Metric::B)?;
     until_served_by(&deployment, "B")
+}
+
+/// Proves CP-2, CP-26.
+#[test]
+fn the_flows_of_an_unhealthy_instance_are_never_moved_but_must_be_opened_again() -> Result<()> {
+    let deployment = FourNodes::start("four-unhealthy", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    set_metrics(&deployment, Metric::A, Metric { health: "unhealthy", ..Metric::B })?;
+    until_served_by(&deployment, "A")?;
+    let file = deployment.lab.folder().join("a.pcap");
+    let capture = Capture::start(&deployment.hosts.instances[0], link::HOST, Direction::Both, "tcp", &file)?;
+    assert!(
+        standing.ask_within(Duration::from_secs(2)).is_err(),
+        "the flow of an unhealthy instance goes on"
+    );
+    let moved = format!("tcp.port == {}", standing.client()?.port());
+    assert_eq!(capture.so_far(&moved, &["ip.src"])?, Vec::<Vec<String>>::new(), "the flow was moved to A");
+    let mut again = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(again.ask()?, "A");
+    Ok(())
 }
 
 /// Proves CP-24, CP-38, CP-17.
@@ -209,21 +232,21 @@ fn full_size_segments_are_clamped_to_what_the_path_carries() -> Result<()> {
 
 /// Proves CP-22.
 #[test]
-fn an_idle_flow_leaves_the_ingress_and_the_core_stays() -> Result<()> {
-    let deployment = FourNodes::start("four-idle", Mtus::default())?;
-    let mut connection = Connection::open(&deployment.hosts.client, SERVICE[0])?;
-    assert_eq!(connection.ask()?, "B");
-    let port = connection.client()?.port().to_string();
-    let bound =
-        || deployment.ingress.host().run("nft", &["list", "ruleset"]).unwrap_or_default().contains(&port);
-    assert!(bound(), "the flow is in the ingress's table");
-    let timeout = cats("<base><flow-timeout>1</flow-timeout></base>");
-    for node in [&deployment.selector, &deployment.ingress] {
-        node.configure(&timeout)?;
-    }
-    wait_for("the flow to leave the ingress's table", || (!bound()).then_some(()))?;
-    assert_eq!(new_flow(&deployment).as_deref(), Some("B"));
-    Ok(())
+fn a_slot_is_held_as_long_as_the_flow_and_free_once_it_has_idled_out() -> Result<()> {
+    let deployment = FourNodes::start_unconfigured("four-idle", Mtus::default())?;
+    let short = "<base><flow-timeout>2</flow-timeout></base><path-selector xmlns=\"urn:catsd:yang:cats-cps\">\
+                 <deadlines><draining>1</draining></deadlines></path-selector>";
+    deployment.selector.configure(&cats(short))?;
+    deployment.configure()?;
+    until_steered(&deployment.hosts.client)?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    // B takes one flow, and has it: new ones go to A.
+    set_metrics(&deployment, Metric::A, Metric { gas: 1, ..Metric::B })?;
+    until_served_by(&deployment, "A")?;
+    assert_eq!(new_flow(&deployment).as_deref(), Some("A"));
+    assert_eq!(standing.ask()?, "B");
+    until_served_by(&deployment, "B")
 }
 
 /// Proves CP-3, CP-14.
