@@ -1,11 +1,15 @@
-//! The cost of forwarding, CPU time a packet, against plain kernel forwarding in the same round.
+//! The cost of forwarding, CPU time a packet, against plain kernel forwarding in the same round; and what bindings
+//! cost.
 
+mod frames;
+mod install;
 mod load;
 mod peers;
 mod rig;
+mod steered;
 
 use crate::Settings;
-use crate::figure::{Better, Figure};
+use crate::figure::{Better, Figure, median};
 use load::Traffic;
 use rig::Rig;
 use std::time::Duration;
@@ -14,21 +18,58 @@ use std::time::Duration;
 const DURATION: Duration = Duration::from_millis(700);
 /// How long a forwarder is sent its traffic before the first round.
 const WARM_UP: Duration = Duration::from_millis(1500);
+/// How long is sent for a look at a frame.
+const LOOK: Duration = Duration::from_millis(10);
 /// Numbers of flows, with their names in keys.
 const SIZES: &[(&str, u32)] = &[("1", 1), ("10k", 10_000), ("100k", 100_000)];
+/// Only if asked for.
+const LARGE: (&str, u32) = ("1m", 1_000_000);
+/// The number of flows at which ours is held against the peer's.
+const TARGET: &str = "10k";
+
+/// Who forwards.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Forwarder {
+    Handmade,
+    Nft,
+}
+
+impl Forwarder {
+    const ALL: [Self; 2] = [Self::Handmade, Self::Nft];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Handmade => "handmade",
+            Self::Nft => "nft",
+        }
+    }
+}
 
 /// A forwarder that is measured, and what it is sent.
 struct Case {
-    key: String,
+    forwarder: Forwarder,
+    size: &'static str,
     rig: Rig,
     traffic: Traffic,
     ratios: Vec<f64>,
 }
 
 pub(crate) fn measure(settings: &Settings) -> Result<Vec<Figure>, String> {
+    let mut figures = forwarding(settings)?;
+    figures.extend(install::measure(settings)?);
+    Ok(figures)
+}
+
+fn forwarding(settings: &Settings) -> Result<Vec<Figure>, String> {
     let mut plain = Rig::lay_out("plain")?;
     plain.send(peers::plain_traffic(), WARM_UP)?;
-    let mut cases = cases()?;
+    let mut cases = Vec::new();
+    for (size, flows) in SIZES.iter().copied().chain(settings.large.then_some(LARGE)) {
+        for forwarder in Forwarder::ALL {
+            let case = Case::prepare(forwarder, size, flows);
+            cases.push(case.map_err(|error| format!("{} with {size} flows: {error}", forwarder.name()))?);
+        }
+    }
     for _ in 0..settings.rounds {
         let peer = plain.measure(peers::plain_traffic(), DURATION)?;
         for case in &mut cases {
@@ -36,25 +77,54 @@ pub(crate) fn measure(settings: &Settings) -> Result<Vec<Figure>, String> {
             case.ratios.push(peer / own);
         }
     }
+    tell_target(&cases);
     let against = format!("plain IPv4 forwarding of Linux {}", release());
-    let note =
-        "60-octet UDP to flows at random; CPU time of the receiving link's thread a packet that arrived";
-    let figures = cases.into_iter().filter_map(|case| {
-        Some(Figure::of(&case.key, "ratio", Better::Higher, case.ratios)?.against(&against).note(note))
-    });
-    Ok(figures.collect())
+    Ok(cases.into_iter().filter_map(|case| case.figure(&against)).collect())
 }
 
-fn cases() -> Result<Vec<Case>, String> {
-    let mut cases = Vec::new();
-    for (name, flows) in SIZES {
-        let traffic = Traffic { flows: *flows, destination: Rig::SERVICE, port: Rig::PORT };
-        let mut rig = Rig::lay_out(&format!("hand{name}"))?;
-        peers::write_by_hand(&rig)?;
+impl Case {
+    /// Sets a forwarder up, looks whether it does its work, and warms it up.
+    fn prepare(forwarder: Forwarder, size: &'static str, flows: u32) -> Result<Self, String> {
+        let traffic = Traffic { flows, destination: Rig::SERVICE, port: Rig::PORT };
+        let mut rig = Rig::lay_out(&format!("{}{size}", forwarder.name()))?;
+        match forwarder {
+            Forwarder::Handmade => peers::write_by_hand(&rig)?,
+            Forwarder::Nft => steered::steer(&rig, flows)?,
+        }
+        frames::check_steered(&rig.sample(traffic, LOOK)?, flows)?;
         rig.send(traffic, WARM_UP)?;
-        cases.push(Case { key: format!("datapath/handmade-{name}-ratio"), rig, traffic, ratios: Vec::new() });
+        Ok(Self { forwarder, size, rig, traffic, ratios: Vec::new() })
     }
-    Ok(cases)
+
+    fn figure(self, against: &str) -> Option<Figure> {
+        let what = match self.forwarder {
+            Forwarder::Handmade => "nft DNAT, conntrack, an SRv6 route; written by hand with nft and ip",
+            Forwarder::Nft => {
+                "the nft backend, a binding of both directions for each flow; no process of ours runs meanwhile, so \
+                 that the daemon's share is 0"
+            }
+        };
+        let key = format!("datapath/{}-{}-ratio", self.forwarder.name(), self.size);
+        let note = format!(
+            "{what}. 60-octet UDP to flows at random, 2 segments; CPU time of the receiving link's thread a packet \
+             that arrived; a frame at the sink was checked"
+        );
+        Some(Figure::of(&key, "ratio", Better::Higher, self.ratios)?.against(against).note(note))
+    }
+}
+
+/// Ours against the hand-written rules, round by round.
+fn tell_target(cases: &[Case]) {
+    let ratios = |forwarder: Forwarder| {
+        let case = cases.iter().find(|case| case.forwarder == forwarder && case.size == TARGET);
+        case.map(|case| case.ratios.as_slice()).unwrap_or_default()
+    };
+    let (ours, theirs) = (ratios(Forwarder::Nft), ratios(Forwarder::Handmade));
+    let rounds: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    if let Some(middle) = median(&rounds) {
+        let rounds: Vec<String> = rounds.iter().map(|ratio| format!("{ratio:.3}")).collect();
+        println!("nft to handmade at {TARGET} flows: {middle:.3}, rounds {}", rounds.join(" "));
+    }
 }
 
 fn release() -> String {

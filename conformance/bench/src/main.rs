@@ -28,6 +28,9 @@ struct Arguments {
     /// Interleaved rounds of each comparison.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
+    /// Measures a million flows too, which takes some minutes more.
+    #[arg(long)]
+    large: bool,
     /// Where the figures go.
     #[arg(long, default_value = "target/bench.json")]
     out: PathBuf,
@@ -37,6 +40,8 @@ struct Arguments {
 pub(crate) struct Settings {
     /// Interleaved rounds of each comparison.
     pub(crate) rounds: usize,
+    /// Whether to measure a million flows.
+    pub(crate) large: bool,
 }
 
 fn main() -> ExitCode {
@@ -57,7 +62,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             return Err(format!("no figures of a group {name} are built; there are {}", known.join(", ")));
         }
     }
-    let settings = Settings { rounds: arguments.rounds.max(1) };
+    let settings = Settings { rounds: arguments.rounds.max(1), large: arguments.large };
     let mut report = Report::open(&arguments.out)?;
     for (group, measure) in GROUPS {
         if arguments.only.is_empty() || arguments.only.iter().any(|name| name == group) {

@@ -1,9 +1,9 @@
 //! The load: frames of random flows out of the kernel's own test-run facility, and the sink that drops them.
 
-use super::rig::Rig;
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
+use super::rig::{Ends, Rig};
+use libbpf_rs::{Map, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,20 @@ const FRAMES_A_CALL: u32 = 1 << 16;
 
 /// Length of the program's copy of the headers.
 const HEADERS: usize = 44;
+
+/// Octets of a frame that the sink keeps.
+pub(super) const SAMPLE: usize = 122;
+
+/// Ports that a client uses; its address counts up beyond them.
+const PORTS: u32 = 16384;
+
+/// The source of a flow of the load.
+pub(super) fn client(flow: u32) -> SocketAddrV4 {
+    let address = Ipv4Addr::from_bits(Rig::FIRST_CLIENT.to_bits().wrapping_add(flow / PORTS));
+    // Below 16384 + 1024.
+    let port = u16::try_from(flow % PORTS).unwrap_or(0);
+    SocketAddrV4::new(address, Rig::FIRST_PORT + port)
+}
 
 /// What is sent.
 #[derive(Debug, Clone, Copy)]
@@ -51,13 +65,13 @@ impl Load {
     }
 
     /// Sends the traffic for about `duration`. Must run in the namespace of the sending link.
-    pub(super) fn send(&mut self, rig: &Rig, traffic: Traffic, duration: Duration) -> Result<(), String> {
-        let frame = frame(rig, traffic);
-        self.set(rig, traffic.flows, &frame)?;
+    pub(super) fn send(&mut self, ends: Ends, traffic: Traffic, duration: Duration) -> Result<(), String> {
+        let frame = frame(ends, traffic);
+        self.set(ends, traffic.flows, &frame)?;
         let end = Instant::now() + duration;
         let program = self.program("generate")?;
         while Instant::now() < end {
-            let mut context = context(frame.len(), rig.sender);
+            let mut context = context(frame.len(), ends.sender);
             let input = ProgramInput {
                 context_in: Some(&mut context),
                 data_in: Some(&frame),
@@ -70,14 +84,30 @@ impl Load {
         Ok(())
     }
 
-    fn set(&self, rig: &Rig, flows: u32, frame: &[u8]) -> Result<(), String> {
-        let map = self
-            .object
-            .maps()
-            .find(|map| map.name() == "settings")
-            .ok_or("the load has no map `settings`")?;
+    /// A frame that arrives at the sink from now on, its first octets; none if none has come yet.
+    pub(super) fn sample(&self) -> Result<Option<Vec<u8>>, String> {
+        let value = self.map("samples")?.lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let value = value.map_err(|error| format!("reading the sample: {error}"))?.unwrap_or_default();
+        let octets = value.get(4..4 + SAMPLE).filter(|_| value.iter().take(4).any(|octet| *octet != 0));
+        Ok(octets.map(<[u8]>::to_vec))
+    }
+
+    /// Has the sink keep the next frame.
+    pub(super) fn forget_sample(&self) -> Result<(), String> {
+        let empty = vec![0; (4 + SAMPLE).next_multiple_of(4)];
+        let updated = self.map("samples")?.update(&0u32.to_ne_bytes(), &empty, MapFlags::ANY);
+        updated.map_err(|error| format!("emptying the sample: {error}"))
+    }
+
+    fn map(&self, name: &str) -> Result<Map<'_>, String> {
+        let found = self.object.maps().find(|map| map.name() == name);
+        found.ok_or_else(|| format!("the load has no map `{name}`"))
+    }
+
+    fn set(&self, ends: Ends, flows: u32, frame: &[u8]) -> Result<(), String> {
+        let map = self.map("settings")?;
         let mut value = Vec::with_capacity(16 + HEADERS);
-        for word in [flows, rig.sender, u32::from(Rig::FIRST_CLIENT), u32::from(Rig::FIRST_PORT)] {
+        for word in [flows, ends.sender, u32::from(Rig::FIRST_CLIENT), u32::from(Rig::FIRST_PORT)] {
             value.extend_from_slice(&word.to_ne_bytes());
         }
         value.extend(frame.iter().take(HEADERS));
@@ -98,10 +128,10 @@ fn context(length: usize, ifindex: u32) -> Vec<u8> {
 }
 
 /// A 60-octet UDP frame for the receiving link.
-fn frame(rig: &Rig, traffic: Traffic) -> Vec<u8> {
+fn frame(ends: Ends, traffic: Traffic) -> Vec<u8> {
     let mut frame = Vec::with_capacity(60);
-    frame.extend_from_slice(&rig.receiver_mac);
-    frame.extend_from_slice(&rig.sender_mac);
+    frame.extend_from_slice(&ends.receiver_mac);
+    frame.extend_from_slice(&ends.sender_mac);
     frame.extend_from_slice(&[0x08, 0x00]);
     // Version and length, then total length 46; identification and checksum are filled in by the program or stay 0.
     frame.extend_from_slice(&[0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0]);

@@ -10,6 +10,15 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+/// The link that frames are sent into.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    /// Index of its end at the source.
+    pub(super) sender: u32,
+    pub(super) sender_mac: [u8; 6],
+    pub(super) receiver_mac: [u8; 6],
+}
+
 /// Three namespaces in a row with their links.
 pub(super) struct Rig {
     /// Where frames are made.
@@ -18,10 +27,7 @@ pub(super) struct Rig {
     pub(super) forwarder: Namespace,
     /// Where packets are dropped.
     pub(super) sink: Namespace,
-    /// Index of the link that sends.
-    pub(super) sender: u32,
-    pub(super) sender_mac: [u8; 6],
-    pub(super) receiver_mac: [u8; 6],
+    ends: Ends,
     load: Load,
     /// Keeps the sink's program on its link.
     _sink_program: libbpf_rs::Link,
@@ -77,9 +83,7 @@ impl Rig {
             source,
             forwarder,
             sink,
-            sender,
-            sender_mac,
-            receiver_mac,
+            ends: Ends { sender, sender_mac, receiver_mac },
             load,
             _sink_program: sink_program,
             worker,
@@ -102,14 +106,19 @@ impl Rig {
 
     /// Sends the traffic for a while.
     pub(super) fn send(&mut self, traffic: Traffic, duration: Duration) -> Result<(), String> {
-        let mut load = std::mem::replace(&mut self.load, Load::open()?);
-        let sent = self.source.enter(|| {
+        let (load, ends) = (&mut self.load, self.ends);
+        let sent = self.source.enter(move || {
             pin(None, 0)?;
-            load.send(self, traffic, duration)
+            load.send(ends, traffic, duration)
         });
-        let sent = sent.map_err(|error| error.to_string());
-        self.load = load;
-        sent?
+        sent.map_err(|error| error.to_string())?
+    }
+
+    /// Sends the traffic for a while and gives a frame that arrived at the sink meanwhile, its first octets.
+    pub(super) fn sample(&mut self, traffic: Traffic, duration: Duration) -> Result<Vec<u8>, String> {
+        self.load.forget_sample()?;
+        self.send(traffic, duration)?;
+        self.load.sample()?.ok_or_else(|| "no frame reached the sink".to_owned())
     }
 
     fn worker_nanos(&self) -> Result<u64, String> {
