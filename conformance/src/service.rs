@@ -127,15 +127,25 @@ impl Datagrams {
         Ok(Datagrams { socket })
     }
 
-    /// Sends a datagram; gives the instance's name out of the answer `NAME TEXT`.
+    /// Sends a datagram; gives the name of the instance that answered it.
     pub fn ask(&self, text: &str) -> Result<String> {
-        let doing = "asking over UDP";
-        self.socket.send(text.as_bytes()).map_err(LabError::of(doing))?;
+        self.send(text)?;
+        self.receive(text)
+    }
+
+    /// Sends a datagram.
+    pub fn send(&self, text: &str) -> Result<()> {
+        self.socket.send(text.as_bytes()).map(drop).map_err(LabError::of("sending a datagram"))
+    }
+
+    /// Receives the answer `NAME TEXT`, whose text must be `text`; gives the name.
+    pub fn receive(&self, text: &str) -> Result<String> {
+        let doing = "waiting for the answer to a datagram";
         let mut buffer = [0; 2048];
         let length = self.socket.recv(&mut buffer).map_err(LabError::of(doing))?;
         let answer = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default()).into_owned();
         let name = answer.strip_suffix(text).map(|name| name.trim().to_owned());
-        name.ok_or_else(|| LabError::new(doing, format!("the answer {answer:?} is not to {text:?}")))
+        name.ok_or_else(|| LabError::new(doing, format!("{answer:?} does not answer {text:?}")))
     }
 }
 

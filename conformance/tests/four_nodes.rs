@@ -4,7 +4,7 @@ use cats_conformance::Result;
 use cats_conformance::capture::{Capture, Direction};
 use cats_conformance::configuration::{Metric, cats, ingress, metrics};
 use cats_conformance::deployment::{FourNodes, until_steered};
-use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_B, Mtus, SERVICE, link};
+use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_A, INSTANCE_B, Mtus, SERVICE, link};
 use cats_conformance::service::{Connection, Datagrams, curl};
 use cats_conformance::wait::wait_for;
 use std::time::Duration;
@@ -151,6 +151,103 @@ fn an_egress_without_the_delivery_gets_no_flow() -> Result<()> {
     )?;
     assert_ne!(new_flow(&deployment).as_deref(), Some("B"));
     assert_eq!(capture.so_far("tcp.port == 443", &["ip.dst"])?, Vec::<Vec<String>>::new());
+    Ok(())
+}
+
+/// Proves CP-14.
+#[test]
+fn a_path_that_the_ingress_cannot_impose_is_no_path() -> Result<()> {
+    let deployment = FourNodes::start("four-capability", Mtus::default())?;
+    let segments = |most: u8| {
+        cats(&format!(
+            "<forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><ingress><max-segments>{most}</max-segments>\
+             </ingress></forwarder>"
+        ))
+    };
+    deployment.ingress.configure(&segments(1))?;
+    until_refused(&deployment)?;
+    deployment.ingress.configure(&segments(10))?;
+    until_served_by(&deployment, "B")
+}
+
+/// Proves CP-2, CP-25.
+#[test]
+fn a_metric_that_is_past_its_validity_makes_nobody_eligible() -> Result<()> {
+    let deployment = FourNodes::start("four-valid-for", Mtus::default())?;
+    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
+    assert_eq!(standing.ask()?, "B");
+    let valid_for = |instance: &str| {
+        format!(
+            "<service-metric><cs-id>1</cs-id><csci-id>{instance}</csci-id><source-type>static</source-type>\
+             <valid-for xmlns=\"urn:catsd:yang:cats-cps\">1</valid-for></service-metric>"
+        )
+    };
+    let entries = valid_for(INSTANCE_A[0]) + &valid_for(INSTANCE_B[0]);
+    deployment.selector.configure(&cats(&format!("<service-metrics>{entries}</service-metrics>")))?;
+    until_refused(&deployment)?;
+    assert_eq!(standing.ask()?, "B");
+    // A new entry is valid again from its commit.
+    set_metrics(&deployment, Metric::A, Metric { computing_time: 6, ..Metric::B })?;
+    wait_for("a new flow", || new_flow(&deployment)).map(drop)
+}
+
+/// Proves CP-10.
+#[test]
+fn packets_that_race_on_one_key_are_bound_once_and_arrive_in_order() -> Result<()> {
+    let deployment = FourNodes::start("four-race", Mtus::default())?;
+    let flow = Datagrams::open(&deployment.hosts.client, SERVICE[0])?;
+    let texts: Vec<String> = (0..20).map(|i| format!("packet {i}")).collect();
+    for text in &texts {
+        flow.send(text)?;
+    }
+    for text in &texts {
+        assert_eq!(flow.receive(text)?, "B", "{text} out of its place");
+    }
+    Ok(())
+}
+
+#[test]
+fn traffic_that_names_no_service_is_not_steered() -> Result<()> {
+    let deployment = FourNodes::start("four-unknown", Mtus::default())?;
+    let file = deployment.lab.folder().join("core.pcap");
+    let capture = Capture::start(&deployment.hosts.ingress, link::CORE, Direction::Out, "ip6", &file)?;
+    let stray = deployment.hosts.client.enter(|| -> std::io::Result<()> {
+        let socket = std::net::UdpSocket::bind(("0.0.0.0", 0))?;
+        socket.send_to(b"stray", (SERVICE[0], 4444)).map(drop)
+    });
+    stray?.map_err(cats_conformance::LabError::of("sending to a port without a service"))?;
+    assert_eq!(new_flow(&deployment).as_deref(), Some("B"));
+    wait_for("the steered flow in the core", || {
+        capture.so_far("tcp.port == 443", &["ip.dst"]).ok().filter(|packets| !packets.is_empty())
+    })?;
+    assert_eq!(capture.so_far("udp.port == 4444", &["ip.dst"])?, Vec::<Vec<String>>::new());
+    Ok(())
+}
+
+#[test]
+fn a_path_selector_that_is_killed_in_the_midst_of_commits_comes_back_with_the_last_one() -> Result<()> {
+    let mut deployment = FourNodes::start("four-kill-commit", Mtus::default())?;
+    let mut session = deployment.selector.netconf()?;
+    let slow = Metric { computing_time: 60, ..Metric::B };
+    for round in 0..3 {
+        for b in [slow, Metric::B, slow, Metric::B] {
+            session.send(&format!(
+                "<edit-config><target><candidate/></target><config>{}</config></edit-config>",
+                cats(&metrics(Metric::A, b))
+            ))?;
+            session.send("<commit/>")?;
+        }
+        session.receive()?;
+        deployment.selector.kill("engined")?;
+        for _ in 0..7 {
+            session.receive()?;
+        }
+        // Commits go on without the engine; it is brought up to date when it is back.
+        let last = if round % 2 == 0 { slow } else { Metric::B };
+        deployment.selector.configure(&cats(&metrics(Metric::A, last)))?;
+        deployment.selector.start_engined()?;
+        until_served_by(&deployment, if round % 2 == 0 { "A" } else { "B" })?;
+    }
     Ok(())
 }
 

@@ -68,6 +68,53 @@ fn a_client_of_base_1_1_is_served_in_chunks_of_any_size() -> Result<()> {
 }
 
 #[test]
+fn every_operation_is_served_in_both_framings() -> Result<()> {
+    let server = Server::start("openssh-operations")?;
+    let edit = "<edit-config><target><candidate/></target><config><gear xmlns=\"urn:catsd:lab:example\">\
+                <knob>12</knob></gear></config></edit-config>";
+    for framing in ["1.0", "1.1"] {
+        let other = server.node.netconf()?;
+        let victim = other.hello.split_once("<session-id>").and_then(|(_, rest)| rest.split_once('<'));
+        let kill =
+            format!("<kill-session><session-id>{}</session-id></kill-session>", victim.unwrap_or_default().0);
+        let operations = [
+            ("<lock><target><candidate/></target></lock>", "<ok"),
+            ("<lock><target><running/></target></lock>", "<ok"),
+            (edit, "<ok"),
+            ("<validate><source><candidate/></source></validate>", "<ok"),
+            ("<commit/>", "<ok"),
+            (GET, "<knob>12</knob>"),
+            (
+                "<get><filter type=\"subtree\"><gear xmlns=\"urn:catsd:lab:example\"/></filter></get>",
+                "<knob>12</knob>",
+            ),
+            ("<copy-config><target><candidate/></target><source><running/></source></copy-config>", "<ok"),
+            ("<discard-changes/>", "<ok"),
+            ("<unlock><target><running/></target></unlock>", "<ok"),
+            ("<unlock><target><candidate/></target></unlock>", "<ok"),
+            (
+                "<get-schema xmlns=\"urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring\">\
+                 <identifier>ietf-cats</identifier></get-schema>",
+                "module ietf-cats",
+            ),
+            (&kill, "<ok"),
+            ("<close-session/>", "<ok"),
+        ];
+        let frame = |message: String| if framing == "1.0" { message + "]]>]]>" } else { chunked(&message) };
+        let script: String =
+            operations.iter().zip(1..).map(|((rpc_of, _), id)| frame(rpc(id, rpc_of))).collect();
+        let said = answer(&server, &(hello(framing) + &script))?;
+        let replies: Vec<&str> = said.split("<rpc-reply").skip(1).collect();
+        assert_eq!(replies.len(), operations.len(), "{said}");
+        for ((reply, (operation, wanted)), id) in replies.iter().zip(operations).zip(1..) {
+            assert!(reply.contains(&format!("message-id=\"{id}\"")), "{operation}: {reply}");
+            assert!(reply.contains(wanted), "{operation}: {reply}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_bad_chunk_header_ends_the_session() -> Result<()> {
     let server = Server::start("openssh-chunk")?;
     for header in ["\n#0\n", "\n#4294967296\n", "\n#x\n", "\n#-1\n", "#5\n"] {
