@@ -27,7 +27,7 @@ impl Bed {
     }
 
     fn start(&self) -> Node {
-        Node::start(self.dir.path(), &self.kernel, self.runtime.handle())
+        Node::start("N", self.dir.path(), &self.kernel, self.runtime.handle())
     }
 
     fn configured(&self) -> Node {

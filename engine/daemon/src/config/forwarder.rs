@@ -11,7 +11,7 @@ use cats_engine_types::{
 };
 use cats_yang_model::generated::cats_forwarder as model;
 use cats_yang_model::generated::ietf_cats::Cats;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -64,15 +64,13 @@ fn read_ingress(
         name: entry.name.clone(),
         tenant: TenantId(entry.tenant()),
     };
+    // A neighbour asks only for what it takes for on-link: the answer hurts nobody else.
+    let on_link =
+        services.iter().flat_map(|service| &service.matches).map(|traffic| traffic.address).collect();
     IngressConfig {
         access: ingress.access_interface.values().map(access).collect(),
         services: addresses(services, violations),
-        // A neighbour asks only for what it takes for on-link: the answer hurts nobody else.
-        on_link: services
-            .iter()
-            .flat_map(|service| &service.matches)
-            .map(|traffic| traffic.address)
-            .collect(),
+        on_link: if ingress.access_interface.is_empty() { BTreeSet::new() } else { on_link },
         pending: PendingLimits {
             packets_per_flow: ingress.pending.flow_packets(),
             octets_per_flow: ingress.pending.flow_bytes(),

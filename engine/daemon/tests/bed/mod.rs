@@ -13,11 +13,11 @@ use cats_engine_daemon::plane::Plane;
 use cats_engine_daemon::store::Store;
 use cats_engine_transport::management::{Attached, Call, Change, ConfigId, Edit, Fault};
 use cats_engine_types::{
-    Binding, Capabilities, Counters, Epoch, FlowKey, InstallFailure, Protocol, Revision,
+    Binding, Capabilities, Counters, Epoch, FlowKey, InstallFailure, NodeId, Protocol, Revision,
 };
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -60,8 +60,8 @@ impl Kernel {
 }
 
 thread_local! {
-    /// What the next engines of this thread find, in order.
-    static KERNELS: RefCell<VecDeque<Kernel>> = const { RefCell::new(VecDeque::new()) };
+    /// What the engines of this thread find, by the name of the forwarder.
+    static KERNELS: RefCell<BTreeMap<NodeId, Kernel>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// A forwarder on the model.
@@ -73,8 +73,7 @@ pub struct ModelPlane {
 
 impl Plane for ModelPlane {
     fn open(config: &ForwarderConfig, epoch: Epoch, now: Instant) -> Result<(Self, Applied), BackendError> {
-        let kernel =
-            KERNELS.with(|kernels| kernels.borrow_mut().pop_front()).expect("a kernel for each plane");
+        let kernel = KERNELS.with(|kernels| kernels.borrow()[&config.node].clone());
         let (forwarder, applied) = Forwarder::start(kernel.clone(), config, epoch, now)?;
         Ok((Self { forwarder, kernel }, applied))
     }
@@ -163,9 +162,9 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts an engine on what is in the directory and in the kernel.
-    pub fn start(dir: &Path, kernel: &Kernel, runtime: &Handle) -> Self {
-        KERNELS.with(|kernels| kernels.borrow_mut().push_back(kernel.clone()));
+    /// Starts an engine on what is in the directory and, once it is the forwarder `name`, in the kernel.
+    pub fn start(name: &str, dir: &Path, kernel: &Kernel, runtime: &Handle) -> Self {
+        KERNELS.with(|kernels| kernels.borrow_mut().insert(name.parse().unwrap(), kernel.clone()));
         let (store, id, config) = Store::open(dir).unwrap();
         let epoch = store.next_epoch(1_000_000).unwrap();
         let parts = Parts { runtime: runtime.clone(), store, id, config, epoch };
