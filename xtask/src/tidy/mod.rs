@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     findings.extend(licences::check(&floor::licences(&metadata), &files));
     findings.extend(sources::check(&packages, &files));
     findings.extend(text::check(&files));
+    findings.extend(text::check_places(&root, &files));
     findings.extend(yang::check(&files));
     if findings.is_empty() {
         return Ok(());
