@@ -122,7 +122,7 @@ impl InstancePath {
         let mut parser = Parser { schema, names, text, at: 0 };
         parser.path().map_err(|what| {
             let at = parser.at;
-            Error::application(ErrorTag::InvalidValue, format!("'{text}' at character {at}: {what}"))
+            Error::application(ErrorTag::InvalidValue, format!("'{text}' at byte {at}: {what}"))
         })
     }
 

@@ -124,6 +124,27 @@ proptest! {
     }
 
     #[test]
+    fn no_text_makes_a_reader_panic(text in "[/a-z:\\[\\]='\". *()é0-9]{0,40}|\\PC{0,40}", xml in "(<[/!?]?[a-z]{0,3}( [a-z]=\"x\")?/?>|[a-z&;]){0,30}") {
+        let schema = bench::schema();
+        for text in [text.clone(), format!("/probe-bench:bench/item[{text}]"), format!("/probe-bench:bench/{text}")] {
+            if let Ok(path) = InstancePath::parse(&schema, &text) {
+                prop_assert_eq!(InstancePath::parse(&schema, &path.render(&schema).0), Ok(path));
+            }
+        }
+        for node in schema.data_nodes() {
+            if let Some(ty) = schema.leaf_type(node.id)
+                && let Ok(value) = Value::parse_text(&schema, ty, node.module, &text)
+            {
+                let again = Value::parse_text(&schema, ty, node.module, &value.to_string());
+                prop_assert_eq!(again, Ok(value), "a canonical form is its own");
+            }
+        }
+        let _ = Ops::from_xml_str(&schema, &xml, DefaultOperation::Merge);
+        let config = bench::in_config(&bench::in_bench(&xml));
+        let _ = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge);
+    }
+
+    #[test]
     fn the_map_is_a_map(ops in prop::collection::vec((any::<u16>(), any::<bool>()), 0..2000), other in prop::collection::vec((any::<u16>(), any::<bool>()), 0..60)) {
         let mut map = Map::new();
         let mut model = BTreeMap::new();
