@@ -86,10 +86,16 @@ fn read(config: &Config, revision: Revision, violations: &mut Vec<Violation>) ->
     let selector = path_selector(cats, services, local, revision, violations).map(|cps| Selector {
         pce: topology::read(cats, violations),
         listen: listen(&cats.path_selector, violations),
-        forwarders: cps.forwarders.iter().map(|forwarder| forwarder.node.clone()).collect(),
+        forwarders: remote_forwarders(&cps),
         cps,
     });
     Desired { selector, forwarder, pki }
+}
+
+/// Who may attach from another node: nobody there speaks for the forwarder of this node.
+fn remote_forwarders(cps: &CpsConfig) -> BTreeSet<NodeId> {
+    let names = cps.forwarders.iter().map(|forwarder| &forwarder.node);
+    names.filter(|name| cps.local_forwarder.as_ref() != Some(name)).cloned().collect()
 }
 
 fn listen(selector: &PathSelector, violations: &mut Vec<Violation>) -> Option<(SocketAddr, NodeId)> {

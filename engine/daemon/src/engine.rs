@@ -101,7 +101,7 @@ impl<P: Plane> Engine<P> {
         let remote = forwarder.as_ref().and_then(|forwarder| forwarder.remote.clone());
         let listens = selector.as_ref().is_some_and(|selector| selector.listen.is_some());
         self.network.certificates(&pki, listens || remote.is_some());
-        let anew = self.network.listen(selector.as_ref(), self.epoch);
+        let anew = self.network.listen(selector.as_ref(), self.epoch) || !listens;
         self.apply_selector(selector, anew, now);
         self.apply_forwarder(forwarder, now);
         self.uplink(remote.as_ref(), now);

@@ -143,6 +143,11 @@ impl Network {
         true
     }
 
+    /// Ends the attachment to a path selector.
+    pub(crate) fn detach(&mut self) {
+        self.client = None;
+    }
+
     /// The next arrival, if one is there.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Arrival> {
         // The tasks run until they are aborted: an end of their events never comes while their owner is there.

@@ -203,6 +203,7 @@ impl<P: Plane> Engine<P> {
     /// Connects the forwarder with its path selector, and tells it the report.
     pub(super) fn uplink(&mut self, remote: Option<&Remote>, now: Now) {
         let Some(role) = &mut self.forwarder else {
+            self.network.detach();
             return;
         };
         let anew = self.network.attach(remote, &role.report);
