@@ -1,4 +1,5 @@
 //! What is typed becomes what is asked, and what is wrong is told at its place.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may
 
 mod words;
 

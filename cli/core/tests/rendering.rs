@@ -1,4 +1,5 @@
 //! Data becomes text, and `set` lines read back as the data.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may
 
 mod words;
 

@@ -59,7 +59,8 @@ pub(crate) fn default(rust: &Rust, ty: &TypeRef, text: &str) -> Option<(String, 
         Type::Enumeration(_) => format!("{}::{}", rust.path, camel(text)),
         Type::Leafref { real, .. } => return default(rust, real, text),
         Type::String {
-            canonical: Canonical::Text | Canonical::Lowercase | Canonical::DateAndTime | Canonical::XPath, ..
+            canonical: Canonical::Text | Canonical::Lowercase | Canonical::DateAndTime | Canonical::XPath,
+            ..
         } => {
             return Some((format!("{text:?}"), "&str".to_owned()));
         }

@@ -5,7 +5,7 @@ use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::schema::Schema;
 
 /// Routing with the container that the CLI calls home, and a top-level container of another module.
-pub fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     SchemaBuilder::new()
         .module("ietf-routing", "urn:rt", "rt", |m| {
             m.identity("protocol", &[]);
@@ -49,6 +49,6 @@ pub fn schema() -> Schema {
 }
 
 /// The words of one command.
-pub fn line(text: &str) -> Vec<Token> {
+pub(crate) fn line(text: &str) -> Vec<Token> {
     commands(text).unwrap().into_iter().next().unwrap_or_default()
 }
