@@ -203,9 +203,13 @@ impl Stop {
 struct ReadyFile(PathBuf);
 
 impl ReadyFile {
-    /// Removes what a killed daemon has left.
+    /// Removes what a killed daemon has left. A daemon that lives keeps its file; its sockets and its lock keep this
+    /// one from starting.
     fn new(run_dir: &Path) -> Result<Self, StartError> {
         let path = run_dir.join("mgmtd.ready");
+        if std::os::unix::net::UnixStream::connect(run_dir.join("netconf.sock")).is_ok() {
+            return Ok(Self(path));
+        }
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(StartError::system(format!("cannot remove {}", path.display()))(error))

@@ -5,6 +5,7 @@ use crate::recorder::modules_of;
 use crate::rules::Rules;
 use crate::{content, hub, oracle};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
+use cats_mgmtd_netconf::names::{BASE_1_0, BASE_1_1};
 use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
 use cats_yang_schema::{Compiled, ModuleSource};
 use cats_yang_tree::Tree;
@@ -153,7 +154,11 @@ fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String]) -> 
         content_id: compiled.content_id().to_owned(),
         // Plain data with string keys always has a JSON form.
         schema_index: Arc::from(serde_json::to_string(schema.as_ref()).unwrap_or_default()),
-        capabilities: capabilities.to_vec(),
+        capabilities: [BASE_1_0, BASE_1_1]
+            .iter()
+            .map(ToString::to_string)
+            .chain(capabilities.to_vec())
+            .collect(),
         modules: modules.collect(),
         components: vec![hub::ENGINE.to_owned()],
         limits: Limits { sessions: SESSIONS, sessions_per_user: SESSIONS },

@@ -151,6 +151,11 @@ fn sessions_locks_and_schemas_show_in_the_monitoring_state() {
         let id = session.hello.session_id.unwrap();
         assert!(xml.contains(&format!("<session-id>{id}</session-id>")), "{xml}");
     }
+    let xml = a.data(&state("<capabilities/>"));
+    for uri in &a.hello.capabilities {
+        let uri = uri.replace('&', "&amp;");
+        assert!(xml.contains(&format!("<capability>{uri}</capability>")), "{uri} in {xml}");
+    }
     let xml = a.data(&state("<datastores/>"));
     let locked = format!("<locked-by-session>{}</locked-by-session>", a.hello.session_id.unwrap());
     assert!(xml.contains(&locked), "{xml}");
@@ -203,6 +208,7 @@ fn a_second_daemon_on_the_same_state_is_refused() {
     let _daemon = place.start();
     let said = place.fails(&[]);
     assert!(said.contains("in use by another cats-mgmtd") && said.contains("--state-dir"), "{said}");
+    assert!(place.path("run/mgmtd.ready").exists(), "the first one is still ready");
 }
 
 #[test]
