@@ -6,9 +6,11 @@ use crate::output::Output;
 use crate::reads::{READ_TIMEOUT, Read};
 use crate::types::{Datastore, Now, Reading, Reply, SessionId, Ticket, Transport};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
-use cats_yang_tree::schema::{Module, NodeId, NodeKind, Schema};
-use cats_yang_tree::{Ops, Tree, roxmltree, xml};
+use cats_yang_tree::schema::{Module, NodeId, NodeKind, Schema, Type};
+use cats_yang_tree::{InstancePath, Ops, Tree, roxmltree, xml};
 use serde_json::{Value, json};
+
+type Element<'a, 'input> = roxmltree::Node<'a, 'input>;
 
 /// The modules whose state is this daemon's own.
 const OWN: [&str; 2] = ["ietf-netconf-monitoring", "ietf-yang-library"];
@@ -209,33 +211,72 @@ fn component_paths(schema: &Schema, filter: Option<&str>) -> Result<Option<Vec<S
         return Ok(any.then(Vec::new));
     };
     let document = xml::parse(filter)?;
-    let mut paths = Vec::new();
-    for element in document.root_element().children().filter(roxmltree::Node::is_element) {
-        paths.extend(deepest(schema, None, element).into_iter().map(|node| schema.path_of(node)));
-    }
+    let elements = document.root_element().children().filter(roxmltree::Node::is_element);
+    let mut paths: Vec<String> = elements.flat_map(|element| deepest(schema, None, element)).collect();
     paths.sort();
     paths.dedup();
     Ok((!paths.is_empty()).then_some(paths))
 }
 
-/// The deepest nodes that hold all that `element` may select, stopping at lists, and only those with state of a
-/// component below.
-fn deepest(schema: &Schema, parent: Option<NodeId>, element: roxmltree::Node<'_, '_>) -> Vec<NodeId> {
-    let fits = |node: &NodeId| {
-        let namespace = element.tag_name().namespace().unwrap_or_default();
-        schema.node(*node).name == element.tag_name().name()
-            && (namespace.is_empty() || schema.module_of(*node).namespace == namespace)
-            && holds_state(schema, *node)
-    };
-    let below = |node: NodeId| -> Vec<NodeId> {
-        let container = matches!(schema.node(node).kind, NodeKind::Container { .. });
+/// The deepest places that hold all that `element` may select: containers, lists, or the list entries that are named
+/// by all their keys; and only those with state of a component at or below.
+fn deepest(schema: &Schema, parent: Option<NodeId>, element: Element<'_, '_>) -> Vec<String> {
+    let below = |node: NodeId| -> Vec<String> {
         let children: Vec<_> = element.children().filter(roxmltree::Node::is_element).collect();
-        if !container || children.is_empty() {
-            return vec![node];
+        match schema.node(node).kind {
+            NodeKind::Container { .. } if !children.is_empty() => {
+                children.into_iter().flat_map(|child| deepest(schema, Some(node), child)).collect()
+            }
+            NodeKind::List { .. } => {
+                vec![entry(schema, node, element).unwrap_or_else(|| schema.path_of(node))]
+            }
+            _ => vec![schema.path_of(node)],
         }
-        children.into_iter().flat_map(|child| deepest(schema, Some(node), child)).collect()
     };
+    let fits = |node: &NodeId| names(schema, element, *node) && holds_state(schema, *node);
     schema.data_children_of(parent).iter().copied().filter(fits).flat_map(below).collect()
+}
+
+/// The entry whose keys all stand in `element` as content matches. Values that depend on prefixes are left to the
+/// filter itself.
+fn entry(schema: &Schema, list: NodeId, element: Element<'_, '_>) -> Option<String> {
+    let keys = schema.list_keys(list);
+    let mut path = schema.path_of(list);
+    for key in keys {
+        let leaf = element.children().find(|child| child.is_element() && names(schema, *child, *key))?;
+        let text = leaf.text().map(str::trim).filter(|text| !text.is_empty())?;
+        let quote = if text.contains('\'') { '"' } else { '\'' };
+        if text.contains(quote) || !is_plain(&schema.leaf_type(*key)?.base) {
+            return None;
+        }
+        path.push_str(&format!("[{}={quote}{text}{quote}]", schema.node(*key).name));
+    }
+    let path = InstancePath::parse(schema, &path).ok().filter(|_| !keys.is_empty())?;
+    Some(path.render(schema).0)
+}
+
+/// Does `element` of a filter name `node`? Without a namespace it names it in any (RFC 6241 section 6.2.1).
+fn names(schema: &Schema, element: Element<'_, '_>, node: NodeId) -> bool {
+    let namespace = element.tag_name().namespace().unwrap_or_default();
+    schema.node(node).name == element.tag_name().name()
+        && (namespace.is_empty() || schema.module_of(node).namespace == namespace)
+}
+
+fn is_plain(ty: &Type) -> bool {
+    match ty {
+        Type::Boolean
+        | Type::Decimal64 { .. }
+        | Type::Enumeration(_)
+        | Type::Integer { .. }
+        | Type::String { .. } => true,
+        Type::Leafref { real, .. } => is_plain(&real.base),
+        Type::Union(members) => members.iter().all(|member| is_plain(&member.base)),
+        Type::Binary { .. }
+        | Type::Bits(_)
+        | Type::Empty
+        | Type::Identityref { .. }
+        | Type::InstanceIdentifier { .. } => false,
+    }
 }
 
 /// Is `node` state of a component, or is there any below it?

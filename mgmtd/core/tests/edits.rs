@@ -178,6 +178,33 @@ fn get_shows_running_and_what_the_component_tells_for_the_filters_paths() {
 }
 
 #[test]
+fn entries_that_the_filter_names_by_key_are_asked_for_alone() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.attach(1, Some(0));
+    let entry = |name: &str| format!("/probe-bench:bench/item[name={name}]");
+    for (content, asked) in [
+        ("<item/>", vec!["/probe-bench:bench/item".to_owned()]),
+        ("<item><name/><hits/></item>", vec!["/probe-bench:bench/item".to_owned()]),
+        ("<item><name> b </name><hits/></item><item><name>a</name></item>", vec![entry("'a'"), entry("'b'")]),
+        ("<item><name>it's</name></item>", vec![entry("\"it's\"")]),
+        ("<item xmlns=\"\"><name>a</name></item>", vec![entry("'a'")]),
+        (
+            "<item xmlns=\"urn:other\"><name>a</name></item><counters/>",
+            vec!["/probe-bench:bench/counters".into()],
+        ),
+    ] {
+        node.send(
+            a,
+            get(Some(&format!("<filter><bench xmlns=\"urn:probe:bench\">{content}</bench></filter>"))),
+        );
+        let Some(Output::ReadState { paths, ticket, .. }) = node.told.pop() else { panic!("{content}") };
+        assert_eq!(paths, asked, "{content}");
+        node.core.handle_state(ticket, Ok(vec![]));
+    }
+}
+
+#[test]
 fn a_component_that_does_not_tell_its_state_is_an_error_and_not_silence() {
     let mut node = Node::new();
     let a = node.open("ada");

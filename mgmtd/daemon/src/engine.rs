@@ -20,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint, Uri};
 
 /// Waits between attempts to connect: from the first to the last, doubling.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// How long the engine may take to answer the attach.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);

@@ -26,6 +26,9 @@ pub fn schema() -> Arc<Schema> {
             c.list("item", &["name"], |l| {
                 l.leaf("name", Ty::string().length(1, 64));
                 l.leaf("size", Ty::uint32().range(1, 1_000_000));
+                l.state(|s| {
+                    s.leaf("hits", Ty::uint32());
+                });
             });
             c.state(|s| {
                 s.container("counters", |k| {
