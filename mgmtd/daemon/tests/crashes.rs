@@ -117,3 +117,36 @@ fn configuration_is_taken_over_into_a_module_set_that_it_fits_by_a_snapshot() {
         daemon.kill();
     }
 }
+
+#[test]
+fn a_commit_that_the_disk_does_not_take_fails_and_leaves_everything_as_it_was() {
+    let place = Place::new();
+    let daemon = place.start_on_a_full_disk();
+    let mut session = daemon.client();
+    let mut good = session.running();
+    let failed = (1..200).find(|value| {
+        session.ok(&edit(&content(*value)));
+        match session.ask("<commit/>") {
+            Answer::Ok => {
+                good = session.running();
+                false
+            }
+            Answer::Errors(errors) => {
+                assert!(errors[0].message.contains("the commit is not durable"), "{errors:?}");
+                true
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+    let failed = failed.unwrap().to_string();
+    for _ in 0..2 {
+        assert_eq!(session.running(), good);
+        assert_eq!(text_of(&session.candidate(), "twin"), Some(failed.as_str()));
+        assert!(matches!(session.ask("<commit/>"), Answer::Errors(_)), "the disk is still full");
+    }
+    daemon.kill();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    assert_eq!(session.running(), good);
+    session.commit(&content(7));
+}

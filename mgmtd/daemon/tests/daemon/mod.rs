@@ -55,7 +55,10 @@ impl Place {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cats-mgmtd"));
+        self.directories(Command::new(env!("CARGO_BIN_EXE_cats-mgmtd")))
+    }
+
+    fn directories(&self, mut command: Command) -> Command {
         command.arg("--state-dir").arg(self.path("state")).arg("--run-dir").arg(self.path("run"));
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
@@ -67,13 +70,30 @@ impl Place {
     }
 
     pub fn start_with(&self, arguments: &[&str]) -> Daemon {
+        let mut command = self.command();
+        command.args(arguments);
+        self.wait_for(command)
+    }
+
+    /// Starts a daemon that can write no file beyond a few kilobytes, as on a disk that is full.
+    pub fn start_on_a_full_disk(&self) -> Daemon {
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg("ulimit -f 12; trap '' XFSZ; exec \"$0\" \"$@\"")
+            .arg(env!("CARGO_BIN_EXE_cats-mgmtd"));
+        let mut command = self.directories(shell);
+        command.arg("--extra-module").arg(self.path("example-knobs.yang"));
+        self.wait_for(command)
+    }
+
+    fn wait_for(&self, mut command: Command) -> Daemon {
         let socket = self.path("notify.sock");
         let _ = std::fs::remove_file(&socket);
         let notify = UnixDatagram::bind(&socket).unwrap();
         notify.set_read_timeout(Some(PATIENCE)).unwrap();
-        let child =
-            self.command().args(arguments).env("NOTIFY_SOCKET", &socket).stderr(Stdio::inherit()).spawn();
-        let daemon = Daemon { child: child.unwrap(), socket: self.path("run/netconf.sock") };
+        let child = command.env("NOTIFY_SOCKET", &socket).stderr(Stdio::inherit()).spawn().unwrap();
+        let daemon = Daemon { child, socket: self.path("run/netconf.sock") };
         let mut word = [0; 64];
         let length = notify.recv(&mut word).expect("the daemon to be ready");
         assert_eq!(&word[..length], b"READY=1\n");
