@@ -63,6 +63,16 @@ pub(crate) struct Workers {
     pub(crate) revision: watch::Sender<u64>,
 }
 
+impl Workers {
+    /// Ready when one of them has ended.
+    async fn lost(&self) {
+        tokio::select! {
+            () = self.oracle.closed() => tracing::error!("the validation's thread has ended"),
+            () = self.recorder.closed() => tracing::error!("the journal's thread has ended"),
+        }
+    }
+}
+
 /// The hub's channel.
 pub(crate) fn channel() -> (HubSender, mpsc::Receiver<Input>) {
     mpsc::channel(QUEUE)
@@ -108,7 +118,8 @@ impl Hub {
         }
     }
 
-    /// Runs until [`Input::Stop`], then ends all sessions once no commit is on its way.
+    /// Runs until [`Input::Stop`], then ends all sessions once no commit is on its way. Ends at once when a worker is
+    /// lost.
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
         self.drain();
         let mut stopping = false;
@@ -129,6 +140,8 @@ impl Hub {
                     Some(input) => self.handle(input),
                 },
                 () = due => self.core.handle_timeout(now()),
+                // A worker ends early only by a bug of ours, and its answers would be waited for in vain.
+                () = self.workers.lost() => return,
             }
             self.drain();
         }
