@@ -47,7 +47,9 @@ fn mss(segment: &[u8]) -> Option<u16> {
     None
 }
 
-/// Needs root. Proves CP-9, CP-10, CP-15, CP-16, CP-17.
+/// Needs root.
+///
+/// Proves CP-9, CP-10, CP-15, CP-16, CP-17.
 #[test]
 fn tcp_and_udp_of_both_families_reach_the_instance_and_come_back() {
     for mode in [Encaps::Reduced, Encaps::Full] {
@@ -78,7 +80,9 @@ fn tcp_and_udp_of_both_families_reach_the_instance_and_come_back() {
     }
 }
 
-/// Needs root. Proves CP-15, CP-16, CP-18, CP-35.
+/// Needs root.
+///
+/// Proves CP-15, CP-16, CP-18, CP-35.
 #[test]
 fn the_four_captures_show_the_transformation_of_the_example() {
     for (service, client, instance, last, back) in [
@@ -120,7 +124,9 @@ fn the_four_captures_show_the_transformation_of_the_example() {
     }
 }
 
-/// Needs root. Proves CP-10, CP-15.
+/// Needs root.
+///
+/// Proves CP-10, CP-15.
 #[test]
 fn packets_held_for_a_binding_arrive_in_their_order_and_before_later_ones() {
     let chain = Chain::new();
@@ -164,7 +170,9 @@ fn packets_held_for_a_binding_arrive_in_their_order_and_before_later_ones() {
     assert_eq!(every.len(), 60, "each arrives once");
 }
 
-/// Needs root. Proves CP-24.
+/// Needs root.
+///
+/// Proves CP-24.
 #[test]
 fn without_an_answer_the_packet_is_dropped_at_the_deadline_and_a_late_binding_is_not_installed() {
     let chain = Chain::new();
@@ -185,7 +193,9 @@ fn without_an_answer_the_packet_is_dropped_at_the_deadline_and_a_late_binding_is
     assert_eq!(ingress.with(|s| s.forwarder().backend().adopt().unwrap()), []);
 }
 
-/// Needs root. Proves CP-18.
+/// Needs root.
+///
+/// Proves CP-18.
 #[test]
 fn return_traffic_without_a_binding_is_dropped_and_counted() {
     let chain = Chain::new();
@@ -204,7 +214,9 @@ fn return_traffic_without_a_binding_is_dropped_and_counted() {
     assert_eq!(ingress.told.lock().unwrap().requests, [], "and selects nothing");
 }
 
-/// Needs root. Proves CP-16, CP-20.
+/// Needs root.
+///
+/// Proves CP-16, CP-20.
 #[test]
 fn an_egress_delivers_only_what_is_provisioned() {
     let chain = Chain::new();
@@ -222,7 +234,9 @@ fn an_egress_delivers_only_what_is_provisioned() {
     assert!(!site.all().iter().any(|packet| holds(packet, b"not provisioned")));
 }
 
-/// Needs root. Proves CP-15.
+/// Needs root.
+///
+/// Proves CP-15.
 #[test]
 fn the_segment_size_of_both_ends_is_clamped_to_the_path() {
     let chain = Chain::new();
@@ -244,7 +258,9 @@ fn the_segment_size_of_both_ends_is_clamped_to_the_path() {
     }
 }
 
-/// Needs root. Proves CP-15.
+/// Needs root.
+///
+/// Proves CP-15.
 #[test]
 fn the_hop_limit_falls_by_one_at_the_ingress_and_its_end_is_answered() {
     let chain = Chain::new();
@@ -274,7 +290,9 @@ fn the_hop_limit_falls_by_one_at_the_ingress_and_its_end_is_answered() {
     assert_eq!(ingress.told.lock().unwrap().requests.len(), 2);
 }
 
-/// Needs root. Proves CP-15.
+/// Needs root.
+///
+/// Proves CP-15.
 #[test]
 fn a_datagram_too_large_for_the_path_is_answered_under_the_service_address() {
     let chain = Chain::new();
@@ -313,7 +331,9 @@ fn a_port_of_the_locator_replaces_the_services_port() {
     }
 }
 
-/// Needs root. Proves CP-22, CP-37.
+/// Needs root.
+///
+/// Proves CP-22, CP-37.
 #[test]
 fn a_path_lives_as_long_as_a_binding_uses_it() {
     let chain = Chain::new();
@@ -324,7 +344,7 @@ fn a_path_lives_as_long_as_a_binding_uses_it() {
     for socket in &sockets {
         ping(socket, b"bound").unwrap();
     }
-    let routes = || chain.ingress.output("ip -4 route show table 52000");
+    let routes = || chain.ingress.output("ip -4 route show proto 202");
     assert!(routes().contains("encap seg6"), "{}", routes());
     for (socket, left) in sockets.iter().zip([true, false]) {
         let client: SocketAddr =
@@ -348,7 +368,9 @@ fn a_path_lives_as_long_as_a_binding_uses_it() {
     }
 }
 
-/// Needs root. Proves CP-26.
+/// Needs root.
+///
+/// Proves CP-26.
 #[test]
 fn a_path_repair_takes_over_without_a_lost_packet() {
     let chain = Chain::new();

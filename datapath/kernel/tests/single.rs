@@ -39,7 +39,9 @@ fn install(port: u16, service: &str) -> Install {
     Install { binding: Arc::new(binding), replaces: None, staged: false }
 }
 
-/// Needs root. Proves CP-9, CP-15, CP-17, CP-18.
+/// Needs root.
+///
+/// Proves CP-9, CP-15, CP-17, CP-18.
 #[test]
 fn one_node_with_all_roles_steers_tcp_and_udp_of_both_families() {
     let lab = Single::new();
@@ -57,7 +59,9 @@ fn one_node_with_all_roles_steers_tcp_and_udp_of_both_families() {
     assert_eq!(node.drops(PlaneDrop::ReverseWithoutBinding), 0, "another port than a service's");
 }
 
-/// Needs root. Proves CP-18.
+/// Needs root.
+///
+/// Proves CP-18.
 #[test]
 fn an_instance_that_speaks_from_a_service_port_without_a_binding_is_not_heard() {
     let lab = Single::new();
@@ -69,7 +73,9 @@ fn an_instance_that_speaks_from_a_service_port_without_a_binding_is_not_heard() 
     wait_for("counted", || node.drops(PlaneDrop::ReverseWithoutBinding) == 1);
 }
 
-/// Needs root. Proves CP-22, CP-37.
+/// Needs root.
+///
+/// Proves CP-22, CP-37.
 #[test]
 fn an_idle_flow_ends_in_both_directions_and_a_busy_one_stays() {
     let lab = Single::new();
@@ -104,7 +110,9 @@ fn an_idle_flow_ends_in_both_directions_and_a_busy_one_stays() {
     assert_eq!(node.told.lock().unwrap().requests.len(), 3);
 }
 
-/// Needs root. Proves CP-22.
+/// Needs root.
+///
+/// Proves CP-22.
 #[test]
 fn the_kernel_ends_a_flow_at_its_hard_lifetime_without_us() {
     let lab = Single::new();
@@ -123,7 +131,9 @@ fn the_kernel_ends_a_flow_at_its_hard_lifetime_without_us() {
     });
 }
 
-/// Needs root. Proves CP-23, CP-24.
+/// Needs root.
+///
+/// Proves CP-23, CP-24.
 #[test]
 fn after_kill_flows_live_on_new_ones_fail_closed_and_a_restart_adopts_them() {
     let lab = lab::Chain::new();
@@ -163,7 +173,9 @@ fn after_kill_flows_live_on_new_ones_fail_closed_and_a_restart_adopts_them() {
     assert_eq!(second.told.lock().unwrap().requests, [], "nothing was asked for again");
 }
 
-/// Needs root. Proves CP-28.
+/// Needs root.
+///
+/// Proves CP-28.
 #[test]
 fn a_full_table_refuses_and_harms_nobody() {
     let lab = Single::new();
@@ -180,7 +192,9 @@ fn a_full_table_refuses_and_harms_nobody() {
     });
 }
 
-/// Needs root. Proves CP-9, CP-24.
+/// Needs root.
+///
+/// Proves CP-9, CP-24.
 #[test]
 fn a_refused_binding_leaves_nothing_behind() {
     let lab = Single::new();
@@ -249,7 +263,9 @@ fn a_configuration_applied_again_changes_nothing_and_its_end_leaves_nothing() {
     });
 }
 
-/// Needs root. Proves CP-28.
+/// Needs root.
+///
+/// Proves CP-28.
 #[test]
 fn a_flood_of_new_flows_meets_the_bounds_and_leaves_established_flows_alone() {
     let lab = Single::new();
