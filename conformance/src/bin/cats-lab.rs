@@ -2,8 +2,10 @@
 //! looks at packets.
 
 use cats_conformance::demo::{self, Scenario};
+use cats_conformance::lab;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The lab of network namespaces; needs root.
 #[derive(Parser)]
@@ -28,11 +30,40 @@ enum Task {
 
 fn main() -> ExitCode {
     let Task::Demo { scenario, hold } = Args::parse().task;
-    match demo::run(scenario, hold) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    match until_interrupted(move || demo::run(scenario, hold)) {
+        Ok(Some(Ok(()))) => ExitCode::SUCCESS,
+        Ok(Some(Err(error))) => {
             eprintln!("cats-lab: {error}");
             ExitCode::FAILURE
         }
+        Ok(None) => {
+            eprintln!("cats-lab: interrupted; taking the lab down");
+            lab::abandon();
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("cats-lab: waiting for signals: {error}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+/// Runs `work` on a thread of its own; nothing if a signal that asks to end comes first.
+fn until_interrupted<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<Option<T>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        let (done, mut ended) = tokio::sync::mpsc::channel(1);
+        std::thread::spawn(move || done.blocking_send(work()));
+        tokio::select! {
+            result = ended.recv() => Ok(result),
+            _ = interrupt.recv() => Ok(None),
+            _ = terminate.recv() => Ok(None),
+            _ = hangup.recv() => Ok(None),
+        }
+    })
 }
