@@ -27,6 +27,9 @@ pub struct IngressConfig {
     pub access: Vec<AccessInterface>,
     /// Service addresses and the service that each names (CP-36).
     pub services: BTreeMap<ServiceAddress, CsId>,
+    /// Services that take no new flow at an address that `services` gives to another one. Their established
+    /// flows stay (CP-17).
+    pub standing: BTreeSet<(ServiceAddress, CsId)>,
     /// Service addresses that clients expect on their own link: ARP and neighbour solicitations for them
     /// are answered on the access interfaces.
     pub on_link: BTreeSet<IpAddr>,
@@ -46,11 +49,17 @@ pub struct IngressConfig {
 }
 
 impl IngressConfig {
+    /// Whether an established flow to the address is one of the service's.
+    pub(crate) fn keeps(&self, address: ServiceAddress, service: CsId) -> bool {
+        self.services.get(&address) == Some(&service) || self.standing.contains(&(address, service))
+    }
+
     /// An ingress without services, with every limit at its default.
     pub fn new() -> Self {
         Self {
             access: Vec::new(),
             services: BTreeMap::new(),
+            standing: BTreeSet::new(),
             on_link: BTreeSet::new(),
             pending: PendingLimits::default(),
             hold: Duration::from_secs(1),

@@ -112,7 +112,7 @@ fn an_unreachable_c_ps_is_waited_for_until_the_deadline_and_other_refusals_drop_
     assert_eq!(dropped(&scene.advance(SECOND)), [0]);
 }
 
-/// Proves CP-31.
+/// The ingress's part of fencing.
 #[test]
 fn a_binding_of_an_older_owner_is_fenced() {
     let mut scene = Scene::new(&config());
@@ -269,7 +269,30 @@ fn a_restart_restores_bindings_before_packets_and_removes_those_of_services_that
     assert!(matches!(events[..], [BindingEvent::InstallFailed(InstallFailure::Fenced { .. })]));
 }
 
-/// Proves CP-28.
+/// Proves CP-17.
+#[test]
+fn a_service_that_gives_its_address_up_but_stays_configured_keeps_its_flows() {
+    let mut scene = Scene::new(&config());
+    scene.bind(tcp(1));
+    scene.punt(tcp(2));
+    let address = tcp(1).destination();
+    let mut taken = config();
+    let ingress = taken.ingress.as_mut().unwrap();
+    ingress.services.insert(address, CsId::number(2).unwrap());
+    ingress.standing.insert((address, scene::service()));
+    let now = scene.now;
+    scene.forwarder.reconfigure(&taken, now).unwrap();
+    let effects = scene.forwarder.drain(now);
+    assert_eq!(events(&effects), [], "the established flow stays");
+    assert_eq!(dropped(&effects), [1], "what waited was asked for the other service");
+    assert!(scene.passes(tcp(1)));
+    let model: Model = scene.forwarder.backend().clone();
+    let mut scene = Scene::over(model, &taken);
+    let effects = scene.forwarder.drain(scene.now);
+    assert!(matches!(events(&effects)[..], [BindingEvent::Restored(_)]), "after a restart too");
+    assert!(scene.passes(tcp(1)));
+}
+
 #[test]
 fn a_service_that_leaves_the_configuration_takes_its_flows_along() {
     let mut scene = Scene::new(&config());

@@ -7,7 +7,7 @@ mod bed;
 use bed::{CATS, Kernel, Node, all_in_one, key, metric, set};
 use cats_datapath_core::{BackendError, Verdict};
 use cats_engine_daemon::engine::Now;
-use cats_engine_transport::management::{Attached, Call};
+use cats_engine_transport::management::{Attached, Call, Change};
 use cats_engine_types::Revision;
 use cats_yang_model::State;
 use serde_json::{Value, json};
@@ -92,6 +92,66 @@ fn a_commit_moves_new_flows_and_leaves_established_ones() {
     assert_eq!(bed.kernel.model(|model| model.flows()).len(), 3);
     let fate = bed.kernel.model(|model| model.forward(key(40_000), 60, false));
     assert!(format!("{fate:?}").contains("198.51.100.21"));
+}
+
+/// What became of the first packet of a new flow, and whether the flow has a binding.
+fn refused(node: &mut Node, port: u16) -> bool {
+    let id = node.kernel.packet(key(port));
+    node.step();
+    let bound = node.kernel.model(|model| model.flows()).contains(&key(port));
+    node.kernel.verdicts() == [(id, Verdict::Drop)] && !bound
+}
+
+/// Service 2 on the address of service 1.
+fn twin(enabled: bool) -> Vec<Change> {
+    let second = json!({
+        "cs-id": 2, "enabled": enabled, "address": ["192.0.2.100"],
+        "instance": [{ "csci-id": 7, "egress": "N", "locator": [{ "address": "198.51.100.31" }] }],
+    });
+    let classifier = json!({ "cs-id": 2, "server-port": 443, "protocol": 6 });
+    vec![
+        set("cats-services:services/service[cs-id='2']", &second),
+        set("traffic-classifiers/traffic-classifier[cs-id='2']", &classifier),
+    ]
+}
+
+fn enabled(service: u32, enabled: bool) -> Change {
+    set(&format!("cats-services:services/service[cs-id='{service}']/enabled"), &json!(enabled))
+}
+
+/// Proves CP-17, CP-36.
+#[test]
+fn a_disabled_service_takes_neither_the_address_nor_the_flows_of_an_enabled_one() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+    assert!(node.prepare(1, twin(false)).is_ok());
+    assert_eq!(node.apply(2), Ok(()));
+    node.step();
+    assert_eq!(bed.kernel.model(|model| model.flows()), [key(40_000)], "it stands");
+    assert_eq!(new_flow(&mut node, 40_001), "198.51.100.21");
+    // The two change places.
+    assert!(node.prepare(2, vec![enabled(1, false), enabled(2, true)]).is_ok());
+    assert_eq!(node.apply(3), Ok(()));
+    node.step();
+    assert_eq!(bed.kernel.model(|model| model.flows()).len(), 2, "established flows stay");
+    assert!(refused(&mut node, 40_002), "service 2 has no eligible instance");
+}
+
+/// Proves CP-17.
+#[test]
+fn a_service_that_is_disabled_keeps_its_flows_and_takes_no_new_one() {
+    let bed = Bed::new();
+    let mut node = bed.configured();
+    assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+    assert!(node.prepare(1, vec![enabled(1, false)]).is_ok());
+    assert_eq!(node.apply(2), Ok(()));
+    node.step();
+    assert_eq!(bed.kernel.model(|model| model.flows()), [key(40_000)]);
+    assert!(refused(&mut node, 40_001));
+    assert!(node.prepare(2, vec![enabled(1, true)]).is_ok());
+    assert_eq!(node.apply(3), Ok(()));
+    assert_eq!(new_flow(&mut node, 40_002), "198.51.100.21");
 }
 
 /// Proves CP-36.

@@ -188,7 +188,7 @@ impl Ingress {
         for Adopted { binding, hard_left, staged } in adopted {
             let key = binding.forward.key;
             self.owner = self.owner.max(binding.epoch);
-            let configured = self.config.services.get(&key.destination()) == Some(&binding.cs_id);
+            let configured = self.config.keeps(key.destination(), binding.cs_id);
             let hard_end = hard_left.map(|left| now + left);
             let bound = Bound { binding: binding.clone(), staged, used: now, hard_end, replacing: None };
             if configured {
@@ -217,13 +217,14 @@ impl Ingress {
 
     /// Whether a flow's service left the configuration, and whether the flow is bound.
     fn leaves(&self, key: &FlowKey, state: &State) -> Option<(FlowKey, bool)> {
-        let configured = self.config.services.get(&key.destination());
-        let (service, bound) = match state {
-            State::Waiting { service, .. } => (*service, false),
-            State::Committing { binding, .. } => (binding.cs_id, false),
-            State::Bound(bound) => (bound.binding.cs_id, true),
+        let address = key.destination();
+        let takes_new = |service| self.config.services.get(&address) == Some(&service);
+        let (stays, bound) = match state {
+            State::Waiting { service, .. } => (takes_new(*service), false),
+            State::Committing { binding, .. } => (takes_new(binding.cs_id), false),
+            State::Bound(bound) => (self.config.keeps(address, bound.binding.cs_id), true),
             State::Removing { .. } => return None,
         };
-        (configured != Some(&service)).then_some((*key, bound))
+        (!stays).then_some((*key, bound))
     }
 }

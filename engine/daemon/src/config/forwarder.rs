@@ -11,6 +11,7 @@ use cats_engine_types::{
 };
 use cats_yang_model::generated::cats_forwarder as model;
 use cats_yang_model::generated::ietf_cats::Cats;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -67,9 +68,11 @@ fn read_ingress(
     // A neighbour asks only for what it takes for on-link: the answer hurts nobody else.
     let on_link =
         services.iter().flat_map(|service| &service.matches).map(|traffic| traffic.address).collect();
+    let (addresses, standing) = addresses(services, violations);
     IngressConfig {
         access: ingress.access_interface.values().map(access).collect(),
-        services: addresses(services, violations),
+        services: addresses,
+        standing,
         on_link: if ingress.access_interface.is_empty() { BTreeSet::new() } else { on_link },
         pending: PendingLimits {
             packets_per_flow: ingress.pending.flow_packets(),
@@ -84,21 +87,39 @@ fn read_ingress(
     }
 }
 
-/// The addresses that the data plane looks for. A service without a protocol is there with both.
-fn addresses(services: &[ServiceConfig], violations: &mut Vec<Violation>) -> BTreeMap<ServiceAddress, CsId> {
-    let mut found = BTreeMap::new();
-    for service in services {
-        for traffic in &service.matches {
-            let Some(port) = traffic.port else {
-                violations.push(without_port(service.cs_id, traffic));
-                continue;
-            };
-            let both = [Protocol::TCP, Protocol::UDP];
-            for protocol in
-                both.into_iter().filter(|protocol| traffic.protocol.is_none_or(|only| only == *protocol))
-            {
-                found.insert(ServiceAddress { address: traffic.address, protocol, port }, service.cs_id);
+/// Who takes new flows at each address that the data plane looks for.
+type Addresses = BTreeMap<ServiceAddress, CsId>;
+/// Who has flows there all the same.
+type Standing = BTreeSet<(ServiceAddress, CsId)>;
+
+/// The addresses that the data plane looks for. A service without a protocol is there with both. One that is not
+/// enabled has an address that no enabled one has, so that its packets come to the path selector, which refuses new
+/// flows; elsewhere its established flows stand.
+fn addresses(services: &[ServiceConfig], violations: &mut Vec<Violation>) -> (Addresses, Standing) {
+    let (mut found, mut standing) = (Addresses::new(), Standing::new());
+    let (enabled, disabled): (Vec<_>, Vec<_>) = services.iter().partition(|service| service.enabled);
+    for service in enabled.into_iter().chain(disabled) {
+        for address in service_addresses(service, violations) {
+            match found.entry(address) {
+                Entry::Vacant(entry) => drop(entry.insert(service.cs_id)),
+                Entry::Occupied(entry) if *entry.get() == service.cs_id => {}
+                Entry::Occupied(_) => drop(standing.insert((address, service.cs_id))),
             }
+        }
+    }
+    (found, standing)
+}
+
+fn service_addresses(service: &ServiceConfig, violations: &mut Vec<Violation>) -> Vec<ServiceAddress> {
+    let mut found = Vec::new();
+    for traffic in &service.matches {
+        let Some(port) = traffic.port else {
+            violations.push(without_port(service.cs_id, traffic));
+            continue;
+        };
+        let both = [Protocol::TCP, Protocol::UDP].into_iter();
+        for protocol in both.filter(|protocol| traffic.protocol.is_none_or(|only| only == *protocol)) {
+            found.push(ServiceAddress { address: traffic.address, protocol, port });
         }
     }
     found
