@@ -63,7 +63,7 @@ int generate(struct xdp_md *context)
 	return bpf_redirect(setting->ifindex, 0);
 }
 
-// The beginning of a frame that arrived at the sink; it takes the next one whenever its length is 0.
+// The beginning of a unicast frame that arrived at the sink; it takes the next one whenever its length is 0.
 struct sample {
 	__u32 length;
 	__u8 octets[SAMPLE];
@@ -84,7 +84,7 @@ int sink(struct xdp_md *context)
 	__u32 zero = 0;
 	struct sample *sample = bpf_map_lookup_elem(&samples, &zero);
 
-	if (sample && !sample->length && data + SAMPLE <= end) {
+	if (sample && !sample->length && data + SAMPLE <= end && !(*(__u8 *)data & 1)) {
 		__builtin_memcpy(sample->octets, data, SAMPLE);
 		sample->length = end - data;
 	}

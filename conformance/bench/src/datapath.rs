@@ -30,16 +30,20 @@ const TARGET: &str = "10k";
 /// Who forwards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forwarder {
+    /// Rules written by hand, with the load's connections established.
     Handmade,
+    /// The same where no connection is ever established: the encapsulating route takes packets out of the hook where
+    /// that is done, unless the host-wide nf_hooks_lwtunnel is on. Only told, for want of answers that could come back.
+    Untracked,
+    /// Ours.
     Nft,
 }
 
 impl Forwarder {
-    const ALL: [Self; 2] = [Self::Handmade, Self::Nft];
-
     fn name(self) -> &'static str {
         match self {
             Self::Handmade => "handmade",
+            Self::Untracked => "untracked",
             Self::Nft => "nft",
         }
     }
@@ -64,11 +68,9 @@ fn forwarding(settings: &Settings) -> Result<Vec<Figure>, String> {
     let mut plain = Rig::lay_out("plain")?;
     plain.send(peers::plain_traffic(), WARM_UP)?;
     let mut cases = Vec::new();
-    for (size, flows) in SIZES.iter().copied().chain(settings.large.then_some(LARGE)) {
-        for forwarder in Forwarder::ALL {
-            let case = Case::prepare(forwarder, size, flows);
-            cases.push(case.map_err(|error| format!("{} with {size} flows: {error}", forwarder.name()))?);
-        }
+    for (forwarder, size, flows) in wanted(settings) {
+        let case = Case::prepare(forwarder, size, flows);
+        cases.push(case.map_err(|error| format!("{} with {size} flows: {error}", forwarder.name()))?);
     }
     for _ in 0..settings.rounds {
         let peer = plain.measure(peers::plain_traffic(), DURATION)?;
@@ -77,9 +79,23 @@ fn forwarding(settings: &Settings) -> Result<Vec<Figure>, String> {
             case.ratios.push(peer / own);
         }
     }
-    tell_target(&cases);
+    for peer in [Forwarder::Handmade, Forwarder::Untracked] {
+        tell_target(&cases, peer);
+    }
     let against = format!("plain IPv4 forwarding of Linux {}", release());
     Ok(cases.into_iter().filter_map(|case| case.figure(&against)).collect())
+}
+
+fn wanted(settings: &Settings) -> Vec<(Forwarder, &'static str, u32)> {
+    let mut wanted = Vec::new();
+    for (size, flows) in SIZES.iter().copied().chain(settings.large.then_some(LARGE)) {
+        wanted.push((Forwarder::Handmade, size, flows));
+        if size == TARGET {
+            wanted.push((Forwarder::Untracked, size, flows));
+        }
+        wanted.push((Forwarder::Nft, size, flows));
+    }
+    wanted
 }
 
 impl Case {
@@ -88,7 +104,11 @@ impl Case {
         let traffic = Traffic { flows, destination: Rig::SERVICE, port: Rig::PORT };
         let mut rig = Rig::lay_out(&format!("{}{size}", forwarder.name()))?;
         match forwarder {
-            Forwarder::Handmade => peers::write_by_hand(&rig)?,
+            Forwarder::Handmade => write_by_hand(&mut rig, traffic)?,
+            Forwarder::Untracked => {
+                peers::translate_by_hand(&rig)?;
+                peers::encapsulate_by_hand(&rig)?;
+            }
             Forwarder::Nft => steered::steer(&rig, flows)?,
         }
         frames::check_steered(&rig.sample(traffic, LOOK)?, flows)?;
@@ -98,7 +118,11 @@ impl Case {
 
     fn figure(self, against: &str) -> Option<Figure> {
         let what = match self.forwarder {
-            Forwarder::Handmade => "nft DNAT, conntrack, an SRv6 route; written by hand with nft and ip",
+            Forwarder::Handmade => {
+                "nft DNAT, conntrack, an SRv6 route; written by hand with nft and ip; all flows established before, \
+                 as where nf_hooks_lwtunnel is on"
+            }
+            Forwarder::Untracked => return None,
             Forwarder::Nft => {
                 "the nft backend, a binding of both directions for each flow; no process of ours runs meanwhile, so \
                  that the daemon's share is 0"
@@ -113,17 +137,43 @@ impl Case {
     }
 }
 
-/// Ours against the hand-written rules, round by round.
-fn tell_target(cases: &[Case]) {
+/// The peer with the connections of the load established: they are, before the encapsulating route is there.
+fn write_by_hand(rig: &mut Rig, traffic: Traffic) -> Result<(), String> {
+    let most = peers::trackable(rig)?;
+    if most < traffic.flows {
+        return Err(format!(
+            "net.netfilter.nf_conntrack_max is {most}; set it to {} or more",
+            2 * traffic.flows
+        ));
+    }
+    peers::translate_by_hand(rig)?;
+    // Flows are chosen at random: after some packets each hardly one is left out.
+    let enough = traffic.flows - traffic.flows / 100;
+    let mut tracked = 0;
+    for _ in 0..20 {
+        rig.send(traffic, WARM_UP)?;
+        tracked = peers::tracked(rig)?;
+        if tracked >= enough {
+            break;
+        }
+    }
+    if tracked < enough {
+        return Err(format!("only {tracked} connections are established"));
+    }
+    peers::encapsulate_by_hand(rig)
+}
+
+/// Ours against hand-written rules, round by round.
+fn tell_target(cases: &[Case], peer: Forwarder) {
     let ratios = |forwarder: Forwarder| {
         let case = cases.iter().find(|case| case.forwarder == forwarder && case.size == TARGET);
         case.map(|case| case.ratios.as_slice()).unwrap_or_default()
     };
-    let (ours, theirs) = (ratios(Forwarder::Nft), ratios(Forwarder::Handmade));
+    let (ours, theirs) = (ratios(Forwarder::Nft), ratios(peer));
     let rounds: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     if let Some(middle) = median(&rounds) {
         let rounds: Vec<String> = rounds.iter().map(|ratio| format!("{ratio:.3}")).collect();
-        println!("nft to handmade at {TARGET} flows: {middle:.3}, rounds {}", rounds.join(" "));
+        println!("nft to {} at {TARGET} flows: {middle:.3}, rounds {}", peer.name(), rounds.join(" "));
     }
 }
 

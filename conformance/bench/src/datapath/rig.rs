@@ -10,6 +10,11 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+/// How often the sink looks for packets; its ring holds 256.
+const SINK_PERIOD_NANOS: u32 = 50_000;
+/// So many looks in vain before it waits to be woken.
+const SINK_IDLE_PERIODS: u32 = 100_000;
+
 /// The link that frames are sent into.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
@@ -76,6 +81,7 @@ impl Rig {
         let sink_program =
             sink.enter(|| load.attach_sink(sink_index)).map_err(|error| error.to_string())??;
         let worker = threaded(&forwarder, Self::ACCESS, 1)?;
+        moderate(&sink, "s0")?;
         // Before the sender on the same CPU, or the sink's ring overflows.
         let sink_worker = threaded(&sink, "s0", 0)?;
         run("chrt", &["-f", "-p", "1", &sink_worker.to_string()]).map_err(|error| error.to_string())?;
@@ -177,6 +183,16 @@ fn threaded(namespace: &Namespace, link: &str, cpu: usize) -> Result<i32, String
         .ok_or(format!("the kernel started no thread for {link}"))?;
     pin(Pid::from_raw(worker), cpu)?;
     Ok(worker)
+}
+
+/// Has the link look for packets by itself, as a network card does that moderates its interrupts: the one that sends
+/// into it never has to wake it, which would cost a slow forwarder more than a fast one.
+fn moderate(namespace: &Namespace, link: &str) -> Result<(), String> {
+    let folder = format!("/sys/class/net/{link}");
+    let set = format!(
+        "echo {SINK_PERIOD_NANOS} > {folder}/gro_flush_timeout; echo {SINK_IDLE_PERIODS} > {folder}/napi_defer_hard_irqs"
+    );
+    namespace.run("sh", &["-ec", &set]).map(drop).map_err(|error| error.to_string())
 }
 
 /// Keeps a thread (none: the calling one) on one CPU.
