@@ -1,6 +1,6 @@
 //! The reconcile plan of static objects.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::type_complexity)] // tests
 
 mod scene;
 

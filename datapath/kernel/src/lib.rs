@@ -5,8 +5,8 @@
 //!
 //! # What a packet meets
 //! A client's packet of a bound flow: one look-up in the map `forward` gives instance, port, mark and service
-//! counter; the hop limit is lowered; the mark names a routing table with an SRv6 encapsulating route, or
-//! none for plain forwarding. Without a binding it is held in an NFQUEUE; released packets pass the rules
+//! counter; the hop limit is lowered; a host route to the instance encapsulates with SRv6, in the main table or
+//! in one that the mark names. Plain forwarding has neither. Without a binding it is held in an NFQUEUE; released packets pass the rules
 //! again with a mark, and are dropped if they still find no binding. Return packets, decapsulated or plain,
 //! get their source back in POSTROUTING by one look-up in `reverse`; what comes out of a return SID, or from an
 //! instance's service port, without a binding is dropped and counted.

@@ -39,7 +39,8 @@ const SCOPE_LINK: u8 = 253;
 const PROXY: u8 = 8;
 /// Behind every other route of a table.
 const METRIC_LAST: u32 = 0xffff_0000;
-const METRIC: u32 = 1024;
+/// Before what others install for the same destination.
+const METRIC: u32 = 1;
 
 /// A route of ours as the kernel has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +152,27 @@ impl Routes {
             place(encoder, table, destination, if fallback { METRIC_LAST } else { METRIC });
         });
         gone(removed)
+    }
+
+    /// Whether the route to an address is a host route that is not ours.
+    pub(crate) fn foreign_host_route(&mut self, address: IpAddr) -> io::Result<bool> {
+        const FIB_MATCH: u32 = 0x2000;
+        let host = IpNet::from(address);
+        let asked = self.connection.ask(
+            GETROUTE,
+            |encoder| {
+                encoder.put(&[family_of(address), host.prefix_len(), 0, 0, 0, 0, 0, 0]);
+                encoder.put(&FIB_MATCH.to_ne_bytes());
+                put_address(encoder, 1, address);
+            },
+            |message| Some((*message.body.get(1)?, *message.body.get(5)?)),
+        );
+        match asked {
+            Ok(found) => Ok(found.is_some_and(|(length, by)| length == host.prefix_len() && by != PROTOCOL)),
+            // No route at all.
+            Err(error) if matches!(error.raw_os_error(), Some(101 | 113)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// All routes of ours.

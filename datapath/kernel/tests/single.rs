@@ -8,8 +8,8 @@ mod lab;
 use cats_datapath_core::{Backend, DropReason, Install, PlaneDrop};
 use cats_datapath_kernel::NftBackend;
 use cats_engine_types::{
-    BindingEvent, Encaps, Encapsulation, FlowKey, InstallFailure, Protocol, RemovalReason, ServiceRequest,
-    TransactionId,
+    BindingEvent, DeliveryState, Encaps, Encapsulation, FlowKey, InstallFailure, Protocol, RemovalReason,
+    ServiceRequest, TransactionId,
 };
 use lab::traffic::{Echo, local, ping, tcp_echo, udp};
 use lab::{Running, SERVICE4, SERVICE6, Single, binding, ingress, node, single, to_egress, wait_for};

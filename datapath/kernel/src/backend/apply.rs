@@ -6,7 +6,7 @@ use crate::nft::ruleset::{self, Features, Shape};
 use crate::nft::{Batch, CREATE, ENOENT, sets};
 use crate::{seg6, sysctl};
 use cats_datapath_core::{
-    Applied, BackendError, ForwarderConfig, Objects, Plan, ProxyAddress, Pruned, RouteKey, Table,
+    Applied, BackendError, ForwarderConfig, Objects, Plan, ProxyAddress, Pruned, RouteAction, RouteKey, Table,
 };
 use cats_engine_types::{Delivery, DeliveryState, Encapsulation, Family, Protocol, ServiceAddress};
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,7 +149,8 @@ impl NftBackend {
         for (family, statics) in FAMILIES.into_iter().zip(&statics) {
             let shape = Shape::of(family);
             if self.tables {
-                for (chain, _) in ruleset::CHAINS {
+                for (chain, hook) in ruleset::CHAINS {
+                    add_chain(&mut batch, shape, chain, hook);
                     batch.add(encode::DELRULE, 0, shape.family, |e| {
                         e.attr_text(1, ruleset::TABLE);
                         e.attr_text(2, chain);
@@ -169,13 +170,23 @@ impl NftBackend {
                 add_static(&mut batch, shape.family, set, elements);
             }
             let features = features(config, queue);
+            let idle = idle_chains(config, family);
             ruleset::rules(shape, features, &mut |chain, expressions| {
+                if idle.contains(&chain) {
+                    return;
+                }
                 batch.add(encode::NEWRULE, CREATE | crate::netlink::NLM_F_APPEND, shape.family, |e| {
                     e.attr_text(1, ruleset::TABLE);
                     e.attr_text(2, chain);
                     e.nest(4, |list| list.put(expressions.bytes()));
                 });
             });
+            for chain in idle {
+                batch.add(encode::DELCHAIN, 0, shape.family, |e| {
+                    e.attr_text(1, ruleset::TABLE);
+                    e.attr_text(3, chain);
+                });
+            }
             for address in gone.iter().filter(|service| Family::of(service.address) == family) {
                 batch.add(encode::DELOBJ, 0, shape.family, |e| {
                     e.attr_text(1, ruleset::TABLE);
@@ -235,7 +246,7 @@ impl NftBackend {
     fn apply_routes(&mut self, config: &ForwarderConfig) -> Result<BTreeMap<IpAddr, String>, BackendError> {
         let actual = self.static_objects()?;
         let plan = Plan::between(&actual, &Objects::desired(config));
-        let mut failed = BTreeMap::new();
+        let mut failed = self.encapsulated_deliveries(config);
         for key in plan.remove_routes {
             let removed = self.routes.remove(table_number(key.table), key.destination, false);
             removed.map_err(|error| refused(format!("route {}", key.destination), &error))?;
@@ -258,6 +269,16 @@ impl NftBackend {
             self.set_proxy(proxy, add)?;
         }
         Ok(failed)
+    }
+
+    /// Deliveries to instances that bindings of this node reach by a route of the main table, which would
+    /// encapsulate what is to be delivered.
+    fn encapsulated_deliveries(&self, config: &ForwarderConfig) -> BTreeMap<IpAddr, String> {
+        let deliveries = config.egress.iter().flat_map(|egress| &egress.deliveries);
+        let addresses = deliveries.map(|delivery| delivery.locator.address);
+        let used = addresses.filter(|address| self.paths.uses(*address, paths::MAIN));
+        used.map(|address| (address, "flows of this node use a path to it until they end".to_owned()))
+            .collect()
     }
 
     fn set_proxy(&mut self, proxy: &ProxyAddress, add: bool) -> Result<(), BackendError> {
@@ -283,7 +304,10 @@ impl NftBackend {
                 TABLE_DELIVERIES => Table::Deliveries,
                 _ => continue,
             };
-            if let Some(action) = route.action {
+            // Encapsulating routes of the main table belong to bindings.
+            let of_bindings =
+                table == Table::Main && matches!(route.action, Some(RouteAction::Encapsulate(_)));
+            if let Some(action) = route.action.filter(|_| !of_bindings) {
                 objects.routes.insert(RouteKey { table, destination: route.destination }, action);
             }
         }
@@ -319,6 +343,9 @@ impl NftBackend {
 
     /// Makes sure that a path table is asked for its mark.
     pub(super) fn ensure_path_rule(&mut self, family: Family, slot: u8) -> io::Result<()> {
+        if slot == paths::MAIN {
+            return Ok(());
+        }
         let (priority, mark, table) = (paths::priority(slot), paths::mark(slot), paths::table(slot));
         self.routes.add_rule(family_number(family), priority, mark, table)
     }
@@ -329,7 +356,9 @@ impl NftBackend {
         let mut slots = BTreeSet::new();
         for route in self.routes.list().map_err(|error| refused("routes", &error))? {
             let fallback = route.action.is_none();
-            let slot = (0..paths::TABLES).find(|slot| paths::table(*slot) == route.table);
+            let statically = |action: &RouteAction| !matches!(action, RouteAction::Encapsulate(_));
+            let of_main = route.table == TABLE_MAIN && route.action.as_ref().is_some_and(statically);
+            let slot = (0..paths::TABLES).find(|slot| paths::table(*slot) == route.table && !of_main);
             let used = match (slot, route.table) {
                 (Some(slot), _) => {
                     let used = self.paths.uses(route.destination.addr(), slot);
@@ -436,18 +465,41 @@ fn create_table(batch: &mut Batch<'_>, shape: Shape, limit: u32, counted: bool) 
         encode::elements(e, ruleset::TABLE, "hops", elements);
     });
     for (name, hook) in ruleset::CHAINS {
-        batch.add(encode::NEWCHAIN, CREATE, shape.family, |e| {
-            e.attr_text(1, ruleset::TABLE);
-            e.attr_text(3, name);
-            if let Some((hook, priority)) = hook {
-                e.nest(4, |nest| {
-                    nest.attr_be32(1, hook);
-                    nest.attr_be32(2, priority.cast_unsigned());
-                });
-                e.attr_text(7, "filter");
-            }
-        });
+        add_chain(batch, shape, name, hook);
     }
+}
+
+fn add_chain(batch: &mut Batch<'_>, shape: Shape, name: &str, hook: Option<(u32, i32)>) {
+    batch.add(encode::NEWCHAIN, CREATE, shape.family, |e| {
+        e.attr_text(1, ruleset::TABLE);
+        e.attr_text(3, name);
+        if let Some((hook, priority)) = hook {
+            e.nest(4, |nest| {
+                nest.attr_be32(1, hook);
+                nest.attr_be32(2, priority.cast_unsigned());
+            });
+            e.attr_text(7, "filter");
+        }
+    });
+}
+
+/// Chains that no packet of a family needs to pass: a node that steers only IPv4 pays nothing for IPv6, which
+/// its encapsulated packets are.
+fn idle_chains(config: &ForwarderConfig, family: Family) -> Vec<&'static str> {
+    let services = config.ingress.iter().flat_map(|ingress| ingress.services.keys());
+    let on_link = config.ingress.iter().flat_map(|ingress| &ingress.on_link).copied();
+    let deliveries = config.egress.iter().flat_map(|egress| &egress.deliveries);
+    let addresses = services.map(|s| s.address).chain(on_link).chain(deliveries.map(|d| d.locator.address));
+    let flows = addresses.into_iter().any(|address| Family::of(address) == family);
+    let ingress = config.ingress.iter().map(|ingress| ingress.return_sids);
+    let inner = |sids: cats_datapath_core::Sids| match family {
+        Family::V4 => sids.v4.is_some(),
+        Family::V6 => sids.v6.is_some(),
+    };
+    let carried = ingress.chain(config.egress.iter().map(|egress| egress.sids)).any(inner);
+    let outer = family == Family::V6 && !sids(config).is_empty();
+    let idle = [("pre", !flows && !outer), ("post", !flows && !carried)];
+    idle.into_iter().filter(|(_, idle)| *idle).map(|(chain, _)| chain).collect()
 }
 
 fn add_counters(batch: &mut Batch<'_>, config: &ForwarderConfig, family: Family) {

@@ -6,7 +6,7 @@ use crate::netlink::{Failure, NLM_F_EXCL};
 use crate::nft::encode::{self, Element};
 use crate::nft::{Batch, CREATE, EBUSY, EEXIST, ENFILE, ENOENT, ruleset};
 use cats_datapath_core::{BackendError, Install, RouteAction};
-use cats_engine_types::{Binding, Counters, Encapsulation, Family, FlowKey, InstallFailure};
+use cats_engine_types::{Binding, Counters, Encapsulation, Family, FlowKey, InstallFailure, Path};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::io;
@@ -80,7 +80,8 @@ impl NftBackend {
         }
         let instance = binding.reverse.instance.ip();
         let path = &binding.forward.path;
-        match self.paths.claim(instance, path) {
+        let first = self.first_table(instance, path)?;
+        match self.paths.claim(instance, path, first) {
             None => {
                 let text = format!("{instance} is reached by {} other paths already", paths::TABLES);
                 Err(InstallFailure::NotRealisable(text))
@@ -103,6 +104,17 @@ impl NftBackend {
                 }
             }
         }
+    }
+
+    /// The path table from which a path to an instance may be looked for.
+    fn first_table(&mut self, instance: IpAddr, path: &Path) -> Result<u8, InstallFailure> {
+        if path.encapsulation == Encapsulation::None || !self.paths.to(instance).is_empty() {
+            let delivered = self.delivers_from(instance);
+            return Ok(if delivered { paths::MAIN + 1 } else { paths::MAIN });
+        }
+        let foreign = self.routes.foreign_host_route(instance);
+        let foreign = foreign.map_err(|error| InstallFailure::DataPlane(format!("routes: {error}")))?;
+        Ok(if foreign || self.delivers_from(instance) { paths::MAIN + 1 } else { paths::MAIN })
     }
 
     fn set_path(&mut self, instance: IpAddr, encapsulation: &Encapsulation, slot: u8) -> io::Result<()> {
@@ -215,7 +227,8 @@ impl NftBackend {
         let mut moves = Vec::with_capacity(bindings.len());
         for binding in bindings.iter().filter(|binding| self.staged.contains(&binding.forward.key)) {
             let instance = binding.reverse.instance.ip();
-            let Some(Claim::Ready(mark)) = self.paths.claim(instance, &binding.forward.path) else {
+            let Some(Claim::Ready(mark)) = self.paths.claim(instance, &binding.forward.path, paths::MAIN)
+            else {
                 return Err(InstallFailure::DataPlane(format!("the path to {instance} is gone")));
             };
             let too_long = || InstallFailure::NotRealisable("the node names are too long".to_owned());

@@ -1,22 +1,26 @@
 //! Which routing table carries which path to which instance.
 //!
-//! A rewritten packet is routed by the instance's address, in a table that its mark names. So one table
-//! carries one path to each of any number of instances, and only instances that are reached by several
-//! paths at a time need a second one: few rules, whatever the number of paths.
+//! A rewritten packet is routed by the instance's address. The first path to an instance has a host route in
+//! the main table: a routing rule, even one, costs each packet a fifth of what forwarding costs at all. A
+//! further path at the same time has a table that the packet's mark names; so has every path to an instance
+//! that is delivered to here too, whose decapsulated packets must not be encapsulated again, or that has a
+//! host route of someone else's. So there are few rules, whatever the number of paths.
 
 use crate::nft::ruleset::{MARK_FORWARD, MARK_PLAIN};
 use cats_engine_types::{Encapsulation, Path};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Paths to one instance at a time: packets look through as many rules at most.
+/// Paths to one instance at a time; one less is the number of rules that a packet passes at most.
 pub(super) const TABLES: u8 = 16;
+/// The main table, which needs no rule.
+pub(super) const MAIN: u8 = 0;
 const FIRST_TABLE: u32 = 52_000;
 const FIRST_PRIORITY: u32 = 5_200;
 
 /// The routing table of a path table.
 pub(super) fn table(slot: u8) -> u32 {
-    FIRST_TABLE + u32::from(slot)
+    if slot == MAIN { 254 } else { FIRST_TABLE + u32::from(slot) }
 }
 
 /// The priority of its rule.
@@ -60,8 +64,9 @@ pub(super) enum Claim {
 }
 
 impl Paths {
-    /// Finds where a path is or could be; none: all tables have another path to the instance.
-    pub(super) fn claim(&self, instance: IpAddr, path: &Path) -> Option<Claim> {
+    /// Finds where a path is or could be, from the path table `first`; none: all tables have another path to
+    /// the instance.
+    pub(super) fn claim(&self, instance: IpAddr, path: &Path, first: u8) -> Option<Claim> {
         if path.encapsulation == Encapsulation::None {
             return Some(Claim::Ready(MARK_PLAIN));
         }
@@ -69,7 +74,7 @@ impl Paths {
         if let Some(used) = uses.iter().find(|used| used.encapsulation == path.encapsulation) {
             return Some(Claim::Ready(mark(used.slot)));
         }
-        (0..TABLES).find(|slot| uses.iter().all(|used| used.slot != *slot)).map(Claim::New)
+        (first..TABLES).find(|slot| uses.iter().all(|used| used.slot != *slot)).map(Claim::New)
     }
 
     /// One more binding uses the path.

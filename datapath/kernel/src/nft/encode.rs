@@ -8,6 +8,7 @@ pub(crate) const NEWTABLE: u16 = SUBSYSTEM << 8;
 pub(crate) const GETTABLE: u16 = SUBSYSTEM << 8 | 1;
 pub(crate) const DELTABLE: u16 = SUBSYSTEM << 8 | 2;
 pub(crate) const NEWCHAIN: u16 = SUBSYSTEM << 8 | 3;
+pub(crate) const DELCHAIN: u16 = SUBSYSTEM << 8 | 5;
 pub(crate) const NEWRULE: u16 = SUBSYSTEM << 8 | 6;
 pub(crate) const DELRULE: u16 = SUBSYSTEM << 8 | 8;
 pub(crate) const NEWSET: u16 = SUBSYSTEM << 8 | 9;

@@ -31,7 +31,7 @@ pub(crate) const MARK_RELEASE: u32 = BASE | 0x0001;
 /// On rewritten packets; the low octet is the path table.
 pub(crate) const MARK_FORWARD: u32 = BASE | 0x0100;
 /// On rewritten packets that are forwarded plainly.
-pub(crate) const MARK_PLAIN: u32 = BASE | 0x01ff;
+pub(crate) const MARK_PLAIN: u32 = BASE | 0x0400;
 /// On packets that instances send.
 pub(crate) const MARK_RETURN: u32 = BASE | 0x0200;
 /// On outer packets, and then on what is in them: for an instance here.
@@ -186,13 +186,13 @@ impl Writer<'_> {
             syn(rule).payload(REG, NETWORK, shape.destination, shape.address);
             rule.meta(REG + shape.words(), META_MARK).map("mss", REG, REG).write_mss(REG);
         });
-        self.rule(chain, |rule| {
-            marked(rule, MARK_PLAIN).verdict(ACCEPT, None);
-        });
         // An encapsulating route takes the packet out of ip_forward, so the hop limit is lowered here.
         self.rule(chain, |rule| {
             grouped(rule, MARK_FORWARD).payload(REG, NETWORK, shape.hop_limit, 1).map("hops", REG, REG);
             rule.write(REG, NETWORK, shape.hop_limit, 1, shape.hop_limit_sum()).verdict(ACCEPT, None);
+        });
+        self.rule(chain, |rule| {
+            marked(rule, MARK_PLAIN).verdict(ACCEPT, None);
         });
     }
 
@@ -289,7 +289,12 @@ impl Writer<'_> {
 
 /// Loads the key of a flow.
 fn flow<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
-    rule.payload(REG, NETWORK, shape.source, 2 * shape.address);
+    if shape.is_v4() {
+        // Words are loaded without a call; both addresses at once would not be.
+        rule.payload(REG, NETWORK, shape.source, 4).payload(REG + 1, NETWORK, shape.destination, 4);
+    } else {
+        rule.payload(REG, NETWORK, shape.source, 32);
+    }
     rule.payload(REG + 2 * shape.words(), TRANSPORT, 0, 4);
     rule.meta(REG + 2 * shape.words() + 1, META_L4PROTO)
 }
