@@ -194,7 +194,7 @@ fn classifier() -> Value {
     json!({ "traffic-classifier": [{ "cs-id": 1, "server-port": 443, "protocol": 6 }] })
 }
 
-/// Proves CP-1, CP-9, CP-11, CP-20.
+/// Proves CP-9, CP-11, CP-20.
 #[test]
 fn a_flow_is_bound_across_nodes_along_the_segments_of_the_path() {
     let mut bed = Bed::new();

@@ -160,6 +160,8 @@ pub(super) struct Flows {
     by_key: BTreeMap<(NodeIx, FlowKey), FlowIx>,
     by_transaction: BTreeMap<TransactionId, FlowIx>,
     transitions: [[u64; 8]; 8],
+    /// Transitions that Figure 3 lacks: refused, each one a bug of ours.
+    illegal: u64,
 }
 
 impl Flows {
@@ -170,6 +172,7 @@ impl Flows {
             by_key: BTreeMap::new(),
             by_transaction: BTreeMap::new(),
             transitions: [[0; 8]; 8],
+            illegal: 0,
         }
     }
 
@@ -177,8 +180,18 @@ impl Flows {
         self.by_key.len()
     }
 
-    /// Takes a new flow in; neither its key nor its transaction may be there.
-    pub(super) fn insert(&mut self, flow: Flow, state: FlowState) -> FlowIx {
+    /// Takes a requested flow in, which is PENDING; neither its key nor its transaction may be there.
+    pub(super) fn request(&mut self, flow: Flow) -> FlowIx {
+        self.insert(flow, FlowState::Pending)
+    }
+
+    /// Takes a flow in that an ingress has from before a restart, which is ACTIVE; neither its key nor its
+    /// transaction may be there.
+    pub(super) fn restore(&mut self, flow: Flow) -> FlowIx {
+        self.insert(flow, FlowState::Active)
+    }
+
+    fn insert(&mut self, flow: Flow, state: FlowState) -> FlowIx {
         let (key, transaction) = ((flow.ingress, flow.key), flow.transaction);
         let flow = Some(Box::new(flow));
         let ix = match self.free.pop() {
@@ -199,8 +212,12 @@ impl Flows {
         ix
     }
 
-    /// Takes a flow out, which ends in ABSENT.
+    /// Takes a flow out, which ends in ABSENT; from a state without an arrow there by way of FAILED.
     pub(super) fn remove(&mut self, ix: FlowIx) -> Option<Box<Flow>> {
+        if self.get(ix).is_some_and(|flow| !flow.state.leads_to(FlowState::Absent)) {
+            self.illegal += 1;
+            self.shift(ix, FlowState::Failed);
+        }
         self.shift(ix, FlowState::Absent);
         let flow = self.places.get_mut(ix.0 as usize)?.take()?;
         self.free.push(ix.0);
@@ -209,10 +226,13 @@ impl Flows {
         Some(flow)
     }
 
-    /// Goes to the next state.
+    /// Goes to the next state. Where Figure 3 has no arrow the flow stays in its state, which is counted.
     pub(super) fn shift(&mut self, ix: FlowIx, next: FlowState) {
         let Some(flow) = self.places.get_mut(ix.0 as usize).and_then(Option::as_mut) else { return };
-        debug_assert!(flow.state.leads_to(next), "{:?} to {next:?}", flow.state);
+        if !flow.state.leads_to(next) {
+            self.illegal += 1;
+            return;
+        }
         let count = self.transitions.get_mut(flow.state.number()).and_then(|row| row.get_mut(next.number()));
         if let Some(count) = count {
             *count += 1;
@@ -260,5 +280,55 @@ impl Flows {
     /// How many flows went from one state to another.
     pub(super) fn transitions(&self, from: FlowState, to: FlowState) -> u64 {
         self.transitions.get(from.number()).and_then(|row| row.get(to.number())).copied().unwrap_or(0)
+    }
+
+    /// Transitions that were refused.
+    pub(super) fn illegal(&self) -> u64 {
+        self.illegal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cps::nodes::Nodes;
+
+    fn flow(sequence: u64) -> Flow {
+        let client = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), u16::try_from(sequence).unwrap());
+        let service = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 443);
+        let key = FlowKey::new(Protocol::TCP, client, service).unwrap();
+        let ingress = Nodes::default().intern(&"IF-1".parse().unwrap());
+        Flow::new(key, ingress, TransactionId { epoch: 1, sequence }, TenantId::default())
+    }
+
+    /// Proves CP-21.
+    #[test]
+    fn no_flow_goes_where_the_figure_has_no_arrow() {
+        for from in FlowState::ALL.into_iter().filter(|from| *from != FlowState::Absent) {
+            for to in FlowState::ALL {
+                let mut flows = Flows::new();
+                let ix = flows.request(flow(1));
+                flows.get_mut(ix).unwrap().state = from;
+                flows.shift(ix, to);
+                let reached = flows.get(ix).unwrap().state();
+                let legal = from.leads_to(to);
+                assert_eq!(reached, if legal { to } else { from }, "{} to {}", from.name(), to.name());
+                assert_eq!(
+                    (flows.illegal(), flows.transitions(from, to)),
+                    (u64::from(!legal), u64::from(legal))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_flow_that_is_taken_out_too_early_fails_first_and_leaves_nothing() {
+        let mut flows = Flows::new();
+        let ix = flows.request(flow(1));
+        assert!(flows.remove(ix).is_some());
+        assert_eq!((flows.len(), flows.illegal()), (0, 1));
+        assert_eq!(flows.transitions(FlowState::Pending, FlowState::Failed), 1);
+        assert_eq!(flows.transitions(FlowState::Failed, FlowState::Absent), 1);
+        assert_eq!(flows.transitions(FlowState::Pending, FlowState::Absent), 0);
     }
 }

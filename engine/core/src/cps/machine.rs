@@ -21,11 +21,14 @@ use cats_engine_types::{
     Binding, CsciId, Decision, Epoch, FlowKey, ForwarderReport, Generation, InstallFailure, NodeId,
     PathRequest, RemovalReason, RequestFailure, TransactionId,
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use sweep::Sweep;
 pub use views::{Counters, FlowCursor, FlowView, NodeView, Refused, ReservationView};
+
+/// Nodes that nothing names any more are kept up to this number and that of the others.
+const SPARE_NODES: usize = 64;
 
 /// The C-PS without I/O.
 ///
@@ -216,8 +219,28 @@ impl Cps {
         self.config = config;
         self.configured = true;
         self.decisions.truncate(self.config.decision_history);
+        self.forget_nodes();
         refresh(&self.nodes, self.catalogue.instances_mut());
         self.start_sweep();
+    }
+
+    /// Forgets nodes that nothing names any more, once they are more than the others.
+    fn forget_nodes(&mut self) {
+        let instances = self.catalogue.services().iter().flat_map(|service| &service.instances);
+        let mut used: BTreeSet<NodeIx> = instances.map(|instance| instance.egress).collect();
+        let paths = self.nst.configured().iter().flat_map(|path| [&path.ingress, &path.egress]);
+        let forwarders = self.config.forwarders.iter().map(|forwarder| &forwarder.node);
+        let names = paths.chain(forwarders).chain(&self.config.local_forwarder);
+        used.extend(names.filter_map(|name| self.nodes.find(name)));
+        if self.nodes.len() <= 2 * used.len() + SPARE_NODES {
+            return;
+        }
+        for (_, ix) in self.flows.after(None) {
+            let Some(flow) = self.flows.get(ix) else { continue };
+            used.insert(flow.ingress);
+            used.extend(flow.destination.map(|destination| destination.egress));
+        }
+        self.nodes.retain(&used);
     }
 
     /// Takes the report of a forwarder, when it attaches and after each change.

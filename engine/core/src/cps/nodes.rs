@@ -4,11 +4,11 @@ use cats_engine_types::{
     Capabilities, CsciId, DeliveryState, Encapsulation, EncapsulationKind, Epoch, Family, ForwarderReport,
     Locator, NodeId, Path,
 };
-use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Instant;
 
-/// A node by its place in the table; places are never reused.
+/// A node by its place in the table; a place is used anew once nothing refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct NodeIx(u32);
 
@@ -65,7 +65,7 @@ pub(super) struct Node {
     pub(super) epoch: Epoch,
     pub(super) ingress: Option<Capabilities>,
     pub(super) decapsulation: Vec<(Family, std::net::Ipv6Addr)>,
-    deliveries: FxHashMap<(CsciId, IpAddr), (Option<u16>, bool)>,
+    deliveries: BTreeMap<(CsciId, IpAddr), (Option<u16>, bool)>,
     pub(super) data: DataPlane,
     /// Counts attachments; a flow that the ingress did not confirm since the last one is not known to be there.
     pub(super) attachment: u32,
@@ -80,8 +80,9 @@ pub(super) struct Node {
 /// All nodes.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    nodes: Vec<Node>,
-    by_name: FxHashMap<NodeId, NodeIx>,
+    nodes: Vec<Option<Node>>,
+    free: Vec<NodeIx>,
+    by_name: BTreeMap<NodeId, NodeIx>,
 }
 
 impl Nodes {
@@ -89,21 +90,27 @@ impl Nodes {
         if let Some(ix) = self.by_name.get(name) {
             return *ix;
         }
-        let ix = NodeIx(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node {
+        let ix = self.free.pop().unwrap_or_else(|| {
+            self.nodes.push(None);
+            NodeIx(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX))
+        });
+        let node = Node {
             name: name.clone(),
             control: ControlPlane::NeverAttached,
             since: None,
             epoch: Epoch::default(),
             ingress: None,
             decapsulation: Vec::new(),
-            deliveries: FxHashMap::default(),
+            deliveries: BTreeMap::default(),
             data: DataPlane::Unknown,
             attachment: 0,
             flows: 0,
             restore: None,
             complete: true,
-        });
+        };
+        if let Some(place) = self.nodes.get_mut(ix.at()) {
+            *place = Some(node);
+        }
         self.by_name.insert(name.clone(), ix);
         ix
     }
@@ -113,15 +120,34 @@ impl Nodes {
     }
 
     pub(super) fn get(&self, ix: NodeIx) -> Option<&Node> {
-        self.nodes.get(ix.at())
+        self.nodes.get(ix.at())?.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, ix: NodeIx) -> Option<&mut Node> {
-        self.nodes.get_mut(ix.at())
+        self.nodes.get_mut(ix.at())?.as_mut()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter()
+        self.nodes.iter().flatten()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Forgets the nodes that are not attached and that `used` does not name.
+    pub(super) fn retain(&mut self, used: &BTreeSet<NodeIx>) {
+        let Self { nodes, free, by_name } = self;
+        by_name.retain(|_, ix| {
+            let Some(place) = nodes.get_mut(ix.at()) else { return false };
+            let busy = |node: &Node| node.is_attached() || node.restore.is_some();
+            if used.contains(ix) || place.as_ref().is_some_and(busy) {
+                return true;
+            }
+            *place = None;
+            free.push(*ix);
+            false
+        });
     }
 }
 

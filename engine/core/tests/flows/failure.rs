@@ -45,7 +45,7 @@ fn a_broken_path_is_repaired_to_the_same_instance() {
     assert_eq!((domain.state(1), domain.outputs()), (FlowState::Active, Vec::new()));
 }
 
-/// Proves CP-26.
+/// Proves CP-21, CP-26.
 #[test]
 fn without_another_path_the_client_must_reconnect() {
     type Step = fn(&mut Domain, cats_engine_types::PathRequest);
@@ -79,7 +79,7 @@ fn without_another_path_the_client_must_reconnect() {
     }
 }
 
-/// Proves CP-26.
+/// Proves CP-21, CP-26.
 #[test]
 fn a_failed_instance_ends_its_flows_and_no_other_instance_takes_them() {
     let unhealthy: fn(&mut Domain) = |domain| {
@@ -117,6 +117,7 @@ fn a_failed_instance_ends_its_flows_and_no_other_instance_takes_them() {
     }
 }
 
+/// Proves CP-21.
 #[test]
 fn a_set_up_whose_instance_fails_meanwhile_fails() {
     let mut domain = Domain::new();

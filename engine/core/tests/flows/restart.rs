@@ -103,6 +103,84 @@ fn what_cannot_be_taken_over_is_removed() {
     assert_eq!(flow.transaction, newer.transaction);
 }
 
+/// Proves CP-28.
+#[test]
+fn what_an_ingress_restores_stays_within_the_limits_of_flows_and_of_its_bindings() {
+    let mut before = Domain::new();
+    let bindings = [before.active(1), before.active(2), before.active(3)];
+    let mut limited = config();
+    limited.admission.flows = 2;
+    let mut few = ingress("IF-1", 1);
+    few.ingress.as_mut().unwrap().max_bindings = 2;
+    for (config, report) in [(limited, ingress("IF-1", 1)), (config(), few)] {
+        let mut after = Domain::bare(config, 200);
+        after.report(report);
+        after.outputs();
+        assert_eq!(
+            (restored(&mut after, &bindings[0]), restored(&mut after, &bindings[1])),
+            (vec![], vec![])
+        );
+        let outputs = restored(&mut after, &bindings[2]);
+        assert_eq!(removals(&outputs), [(bindings[2].transaction, RemovalReason::Requested)]);
+        assert_eq!((after.cps.flow_count(), after.held(B)), (2, 2));
+        assert_eq!(after.cps.counters().not_restored, 1);
+        assert_eq!(
+            restored(&mut after, &bindings[0]),
+            [],
+            "what was taken over is confirmed at the limit too"
+        );
+    }
+}
+
+#[test]
+fn a_restored_binding_must_lead_where_the_catalogue_has_its_instance() {
+    let mut before = Domain::new();
+    let binding = before.active(1);
+    let spoil: [fn(&mut Binding); 3] = [
+        |binding| {
+            binding.forward.egress = node("EF-1");
+            binding.forward.path.endpoint = node("EF-1");
+        },
+        |binding| {
+            binding.forward.egress = node("nowhere");
+            binding.forward.path.endpoint = node("nowhere");
+        },
+        |binding| {
+            binding.forward.locator.address = "198.51.100.66".parse().unwrap();
+            binding.reverse = Binding::reverse_of(&binding.forward);
+        },
+    ];
+    let mut after = successor(config());
+    let known = after.cps.nodes().count();
+    for spoil in spoil {
+        let mut other = binding.clone();
+        spoil(&mut other);
+        let outputs = restored(&mut after, &other);
+        assert_eq!(removals(&outputs), [(binding.transaction, RemovalReason::Unconfigured)]);
+        assert_eq!((after.cps.flow_count(), after.cps.nodes().count()), (0, known));
+    }
+    assert_eq!(restored(&mut after, &binding), []);
+}
+
+#[test]
+fn nodes_that_the_configuration_no_longer_names_are_forgotten() {
+    let mut domain = Domain::new();
+    domain.active(1);
+    for round in 0..1_000 {
+        let mut config = config();
+        config.services[0].instances[0].egress = node(&format!("EF-{}", 100 + round));
+        config.paths[0].egress = node(&format!("EF-{}", 100 + round));
+        domain.cps.configure(config, domain.now);
+        domain.settle();
+        assert!(domain.cps.nodes().count() < 100);
+    }
+    let flow = domain.cps.flow(&node("IF-1"), &key(1)).unwrap();
+    assert_eq!((flow.state, flow.egress), (FlowState::Active, Some(node("EF-2"))));
+    domain.cps.configure(config(), domain.now);
+    domain.settle();
+    assert_eq!(domain.active(2).forward.csci_id, csci(B));
+}
+
 #[test]
 fn an_ingress_that_comes_back_is_told_again_what_ended() {
     let mut domain = Domain::new();

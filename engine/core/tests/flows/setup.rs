@@ -153,6 +153,10 @@ fn without_an_eligible_candidate_no_path_is_asked_for_and_nothing_is_bound() {
     let request = domain.request(1);
     let outputs = domain.send(&request);
     assert_eq!(refusal(&outputs), RequestFailure::NoCandidate);
+    let unwanted = |output: &Output| matches!(output, Output::PathRequest(_) | Output::Install { .. });
+    assert!(!outputs.iter().any(unwanted), "{outputs:?}");
+    domain.pass(Duration::from_secs(60));
+    assert_eq!((domain.outputs(), domain.cps.counters().path_requests), (Vec::new(), 0));
     assert_eq!(domain.state(1), FlowState::Absent);
     let decision = decision(&outputs);
     assert_eq!(decision.selected, None);

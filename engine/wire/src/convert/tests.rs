@@ -247,25 +247,25 @@ where
 }
 
 proptest! {
-    /// Proves CP-7.
+    /// The encoding of one interface of Table 2 alone: the service request.
     #[test]
     fn a_service_request_survives_the_wire(word in request()) {
         prop_assert_eq!(&through::<_, pb::ServiceRequest>(&word), &word);
     }
 
-    /// Proves CP-7.
+    /// The encoding of one interface of Table 2 alone: the report of a forwarder.
     #[test]
     fn a_forwarder_report_survives_the_wire(word in report()) {
         prop_assert_eq!(&through::<_, pb::ForwarderReport>(&word), &word);
     }
 
-    /// Proves CP-7.
+    /// The encoding of one interface of Table 2 alone: the binding status.
     #[test]
     fn a_binding_status_survives_the_wire(word in status()) {
         prop_assert_eq!(&through::<_, pb::BindingStatus>(&word), &word);
     }
 
-    /// Proves CP-7.
+    /// The encoding of one interface of Table 2 alone: the steering binding.
     #[test]
     fn an_instruction_survives_the_wire(word in instruction()) {
         prop_assert_eq!(&through::<_, pb::Instruction>(&word), &word);

@@ -227,12 +227,27 @@ impl Cps {
             self.remove_binding(peer, transaction, key, RemovalReason::Requested);
             return;
         }
-        let service = self.catalogue.service(binding.cs_id);
-        if service.and_then(|service| service.instance(binding.forward.csci_id)).is_none() {
-            self.remove_binding(peer, transaction, key, RemovalReason::Unconfigured);
+        if let Err(failure) = self.room(ingress) {
+            self.counters.not_restored += 1;
+            self.counters.refused(&failure);
+            self.remove_binding(peer, transaction, key, RemovalReason::Requested);
             return;
         }
-        self.take_over(ingress, binding);
+        let Some(destination) = self.destination_of(&binding) else {
+            self.counters.not_restored += 1;
+            self.remove_binding(peer, transaction, key, RemovalReason::Unconfigured);
+            return;
+        };
+        self.take_over(ingress, binding, destination);
+    }
+
+    /// Where a binding leads, if the catalogue has that instance there.
+    fn destination_of(&self, binding: &Binding) -> Option<Destination> {
+        let forward = &binding.forward;
+        let instance = self.catalogue.service(binding.cs_id)?.instance(forward.csci_id)?;
+        let (locator, _) = instance.locator(forward.key.family())?;
+        let same = locator == forward.locator && self.name(instance.egress) == Some(&forward.egress);
+        same.then_some(Destination { csci_id: forward.csci_id, locator, egress: instance.egress })
     }
 
     fn confirm(&mut self, ix: FlowIx) {
@@ -256,18 +271,16 @@ impl Cps {
         }
     }
 
-    fn take_over(&mut self, ingress: NodeIx, binding: Binding) {
+    fn take_over(&mut self, ingress: NodeIx, binding: Binding, destination: Destination) {
         let slots = self
             .catalogue
             .service(binding.cs_id)
             .map_or(1, |service| service.constraints.min_gas.unwrap_or(1).max(1));
         let mut generations = self.current_generations();
         generations.ted = Some(binding.forward.path.generation);
-        let egress = self.nodes.intern(&binding.forward.egress);
-        let (csci_id, locator) = (binding.forward.csci_id, binding.forward.locator);
         let mut flow = Flow::new(binding.forward.key, ingress, binding.transaction, TenantId::default());
         flow.service = Some(binding.cs_id);
-        flow.destination = Some(Destination { csci_id, locator, egress });
+        flow.destination = Some(destination);
         flow.slots = slots;
         flow.generations = generations;
         flow.version = binding.version;
@@ -276,8 +289,8 @@ impl Cps {
             flow.attachment = node.attachment;
             node.flows = node.flows.saturating_add(1);
         }
-        let ix = self.flows.insert(flow, FlowState::Active);
-        let held = Reservation { cs_id: binding.cs_id, csci_id, slots };
+        let ix = self.flows.restore(flow);
+        let held = Reservation { cs_id: binding.cs_id, csci_id: destination.csci_id, slots };
         self.reservations.hold(&mut self.cst, binding.transaction, held);
         self.counters.restored += 1;
         // What happened to its instance meanwhile.

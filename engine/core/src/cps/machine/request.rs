@@ -53,7 +53,7 @@ impl Cps {
             }
         };
         let flow = Flow::new(request.key, ingress, request.transaction, request.tenant);
-        let ix = self.flows.insert(flow, FlowState::Pending);
+        let ix = self.flows.request(flow);
         if let Some(node) = self.nodes.get_mut(ingress) {
             node.flows = node.flows.saturating_add(1);
         }
@@ -136,7 +136,7 @@ impl Cps {
     }
 
     /// Whether one more flow fits.
-    fn room(&mut self, ingress: NodeIx) -> Result<(), RequestFailure> {
+    pub(super) fn room(&mut self, ingress: NodeIx) -> Result<(), RequestFailure> {
         if self.flows.len() >= self.config.admission.flows {
             if !self.limited {
                 self.limited = true;

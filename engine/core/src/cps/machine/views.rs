@@ -99,6 +99,8 @@ pub struct Counters {
     /// Statuses of bindings that were not expected.
     pub stray_statuses: u64,
     pub restored: u64,
+    /// Bindings from before a restart that were removed: beyond a limit, or not of the catalogue.
+    pub not_restored: u64,
     pub repaired: u64,
     pub reconnect_required: u64,
     pub removed_idle: u64,
@@ -222,6 +224,11 @@ impl Cps {
     /// How many flows went from one state to another since the start.
     pub fn transitions(&self, from: FlowState, to: FlowState) -> u64 {
         self.flows.transitions(from, to)
+    }
+
+    /// Transitions that Figure 3 lacks and that were refused: each one is a bug of ours.
+    pub fn illegal_transitions(&self) -> u64 {
+        self.flows.illegal()
     }
 
     /// Held slots, by transaction.
