@@ -19,6 +19,16 @@ class Answer(http.server.BaseHTTPRequestHandler):
             body = b"x" * int(self.path[len("/bytes/"):])
         else:
             body = (self.server.name + "\n").encode()
+        self.answer(body)
+
+    def do_POST(self):
+        left = int(self.headers["Content-Length"])
+        read = 0
+        while read < left:
+            read += len(self.rfile.read(min(65536, left - read)))
+        self.answer(str(read).encode())
+
+    def answer(self, body):
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
         self.send_header("Content-Length", str(len(body)))

@@ -6,7 +6,7 @@ mod figure;
 
 use crate::deployment::FourNodes;
 use crate::lab::target_dir;
-use crate::layout::{CLIENT, INSTANCE_B, Mtus, SERVICE};
+use crate::layout::{CLIENT, INSTANCE_B, Links, SERVICE};
 use crate::node::program;
 use crate::{LabError, Result, service};
 use figure::Captures;
@@ -44,7 +44,7 @@ pub fn run(scenario: Scenario, hold: bool) -> Result<()> {
     println!(
         "laying out client, IF-1, T, EF-1, EF-2, A, B and C-PS-1, and configuring four nodes over NETCONF …"
     );
-    let deployment = FourNodes::start("demo", Mtus::default())?;
+    let deployment = FourNodes::start("demo", Links::default())?;
 
     let family = scenario.family();
     let captures = Captures::start(&deployment, &folder)?;

@@ -4,8 +4,8 @@
 use crate::command::Background;
 use crate::lab::Lab;
 use crate::layout::{
-    ALL_IN_ONE, EGRESS_A, EGRESS_B, INGRESS, INSTANCE_A, INSTANCE_B, Mtus, OneNode, Place, SELECTOR, SERVICE,
-    Section14,
+    ALL_IN_ONE, EGRESS_A, EGRESS_B, INGRESS, INSTANCE_A, INSTANCE_B, Links, OneNode, Place, SELECTOR,
+    SERVICE, Section14,
 };
 use crate::namespace::Namespace;
 use crate::node::{AdministratorKey, Node};
@@ -38,19 +38,19 @@ pub struct FourNodes {
 
 impl FourNodes {
     /// Lays out, starts and configures everything, and waits until the service answers over both families.
-    pub fn start(name: &str, mtus: Mtus) -> Result<FourNodes> {
-        let deployment = FourNodes::start_unconfigured(name, mtus)?;
+    pub fn start(name: &str, links: Links) -> Result<FourNodes> {
+        let deployment = FourNodes::start_unconfigured(name, links)?;
         deployment.configure()?;
         until_steered(&deployment.hosts.client)?;
         Ok(deployment)
     }
 
     /// As [`FourNodes::start`], with all daemons running and none configured.
-    pub fn start_unconfigured(name: &str, mtus: Mtus) -> Result<FourNodes> {
+    pub fn start_unconfigured(name: &str, links: Links) -> Result<FourNodes> {
         let lab = Lab::create(name)?;
         let authority = Authority::create(&lab.folder().join("pki"))?;
         let key = AdministratorKey::create(&lab, "admin-key")?;
-        let hosts = Section14::create(&lab, mtus)?;
+        let hosts = Section14::create(&lab, links)?;
         let node = |place: Place, host: &Arc<Namespace>| {
             let ssh = format!("{}:{SSH_PORT}", place.management);
             let mut node = Node::create(&lab, place.name, Arc::clone(host), &ssh, &key)?;
@@ -99,18 +99,18 @@ pub struct AllInOne {
 
 impl AllInOne {
     /// Lays out, starts and configures everything, and waits until the service answers over both families.
-    pub fn start(name: &str, mtus: Mtus) -> Result<AllInOne> {
-        let deployment = AllInOne::start_unconfigured(name, mtus)?;
+    pub fn start(name: &str, links: Links) -> Result<AllInOne> {
+        let deployment = AllInOne::start_unconfigured(name, links)?;
         deployment.node.configure(&configuration::all_in_one())?;
         until_steered(&deployment.hosts.client)?;
         Ok(deployment)
     }
 
     /// As [`AllInOne::start`], with the daemons running and not configured.
-    pub fn start_unconfigured(name: &str, mtus: Mtus) -> Result<AllInOne> {
+    pub fn start_unconfigured(name: &str, links: Links) -> Result<AllInOne> {
         let lab = Lab::create(name)?;
         let key = AdministratorKey::create(&lab, "admin-key")?;
-        let hosts = OneNode::create(&lab, mtus)?;
+        let hosts = OneNode::create(&lab, links)?;
         let ssh = format!("127.0.0.1:{SSH_PORT}");
         let mut node = Node::create(&lab, ALL_IN_ONE.name, Arc::clone(&hosts.node), &ssh, &key)?;
         node.start()?;

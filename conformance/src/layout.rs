@@ -95,19 +95,23 @@ pub mod link {
     pub const TRANSIT: [&str; 3] = ["to-if1", "to-ef1", "to-ef2"];
 }
 
-/// Link MTUs in octets.
+/// What the links carry.
 #[derive(Clone, Copy, Debug)]
-pub struct Mtus {
-    /// Of the client's and the instances' links.
+pub struct Links {
+    /// The MTU of the client's and the instances' links, in octets.
     pub edge: u16,
-    /// Of the links between CATS nodes.
+    /// The MTU of the links between CATS nodes, in octets.
     pub core: u16,
+    /// Whether client and instances leave checksums and segmentation to the links, as hosts do. Captures then show
+    /// checksums that nobody has worked out yet, and packets larger than any link carries.
+    pub offload: bool,
 }
 
-impl Default for Mtus {
-    /// 1500 everywhere: full-size packets of a client do not fit once they are encapsulated.
-    fn default() -> Mtus {
-        Mtus { edge: 1500, core: 1500 }
+impl Default for Links {
+    /// 1500 everywhere: full-size packets of a client do not fit once they are encapsulated. No offload, so that
+    /// captures show what a wire would.
+    fn default() -> Links {
+        Links { edge: 1500, core: 1500, offload: false }
     }
 }
 
@@ -131,7 +135,7 @@ pub struct Section14 {
 
 impl Section14 {
     /// Lays the hosts out.
-    pub fn create(lab: &Lab, mtus: Mtus) -> Result<Section14> {
+    pub fn create(lab: &Lab, links: Links) -> Result<Section14> {
         let layout = Section14 {
             client: lab.host("client")?,
             ingress: Arc::new(lab.host("if-1")?),
@@ -141,29 +145,29 @@ impl Section14 {
             selector: Arc::new(lab.host("c-ps-1")?),
             _management: lab.host("mgmt")?,
         };
-        layout.edges(mtus)?;
-        layout.core(mtus)?;
+        layout.edges(links)?;
+        layout.core(links)?;
         layout.management()?;
         Ok(layout)
     }
 
     /// The client's side and the two sites.
-    fn edges(&self, mtus: Mtus) -> Result<()> {
+    fn edges(&self, links: Links) -> Result<()> {
         self.ingress.make_router()?;
-        client_link(&self.client, &self.ingress, mtus.edge)?;
+        client_link(&self.client, &self.ingress, links)?;
         for (index, (egress, instance)) in self.egresses.iter().zip(&self.instances).enumerate() {
             egress.make_router()?;
-            site_link(egress, link::SITE_A, instance, index, mtus.edge)?;
+            site_link(egress, link::SITE_A, instance, index, links)?;
         }
         Ok(())
     }
 
     /// The transit node, its segment, and each node's way to the others' segments.
-    fn core(&self, mtus: Mtus) -> Result<()> {
+    fn core(&self, links: Links) -> Result<()> {
         self.transit.make_router()?;
         let nodes = [(&self.ingress, INGRESS), (&self.egresses[0], EGRESS_A), (&self.egresses[1], EGRESS_B)];
         for (index, ((host, place), port)) in nodes.into_iter().zip(link::TRANSIT).enumerate() {
-            join((&self.transit, port), (host, link::CORE), mtus.core)?;
+            join((&self.transit, port), (host, link::CORE), links.core)?;
             let network = format!("2001:db8:0:{}", index + 1);
             let (theirs, ours) = (format!("{network}::2"), format!("{network}::1"));
             self.transit.add_addresses(port, &[&format!("{ours}/64")])?;
@@ -209,7 +213,7 @@ pub struct OneNode {
 
 impl OneNode {
     /// Lays the hosts out.
-    pub fn create(lab: &Lab, mtus: Mtus) -> Result<OneNode> {
+    pub fn create(lab: &Lab, links: Links) -> Result<OneNode> {
         let layout = OneNode {
             client: lab.host("client")?,
             node: Arc::new(lab.host("all-1")?),
@@ -217,9 +221,9 @@ impl OneNode {
         };
         layout.node.make_router()?;
         layout.node.add_addresses("lo", &[&format!("{}/128", ALL_IN_ONE.underlay)])?;
-        client_link(&layout.client, &layout.node, mtus.edge)?;
-        site_link(&layout.node, link::SITE_A, &layout.instances[0], 0, mtus.edge)?;
-        site_link(&layout.node, link::SITE_B, &layout.instances[1], 1, mtus.edge)?;
+        client_link(&layout.client, &layout.node, links)?;
+        site_link(&layout.node, link::SITE_A, &layout.instances[0], 0, links)?;
+        site_link(&layout.node, link::SITE_B, &layout.instances[1], 1, links)?;
         Ok(layout)
     }
 }
@@ -229,28 +233,31 @@ fn locator(place: Place) -> String {
 }
 
 /// The client has the ingress as its router; the service's address is on the client's own link.
-fn client_link(client: &Namespace, ingress: &Namespace, mtu: u16) -> Result<()> {
-    join((client, link::HOST), (ingress, link::ACCESS), mtu)?;
+fn client_link(client: &Namespace, ingress: &Namespace, links: Links) -> Result<()> {
+    join((client, link::HOST), (ingress, link::ACCESS), links.edge)?;
     client.add_addresses(link::HOST, &[&format!("{}/24", CLIENT[0]), &format!("{}/64", CLIENT[1])])?;
     ingress.add_addresses(link::ACCESS, &["192.0.2.1/24", "2001:db8:100::1/64"])?;
-    host_settings(client, "192.0.2.1", "2001:db8:100::1")
+    host_settings(client, "192.0.2.1", "2001:db8:100::1", links)
 }
 
-fn site_link(egress: &Namespace, port: &str, instance: &Namespace, index: usize, mtu: u16) -> Result<()> {
+fn site_link(egress: &Namespace, port: &str, instance: &Namespace, index: usize, links: Links) -> Result<()> {
     let (addresses, gateway, gateway6, network) = match index {
         0 => (INSTANCE_A, "198.51.100.1", "2001:db8:a::1", 28),
         _ => (INSTANCE_B, "198.51.100.17", "2001:db8:b::1", 28),
     };
-    join((egress, port), (instance, link::HOST), mtu)?;
+    join((egress, port), (instance, link::HOST), links.edge)?;
     egress.add_addresses(port, &[&format!("{gateway}/{network}"), &format!("{gateway6}/64")])?;
     let own = [format!("{}/{network}", addresses[0]), format!("{}/64", addresses[1])];
     instance.add_addresses(link::HOST, &[&own[0], &own[1]])?;
-    host_settings(instance, gateway, gateway6)
+    host_settings(instance, gateway, gateway6, links)
 }
 
-/// Default routes, and checksums that are worked out before the packet is on the wire, so that captures show them.
-fn host_settings(host: &Namespace, gateway: &str, gateway6: &str) -> Result<()> {
+/// Default routes, and, without offload, checksums that are worked out before the packet is on the wire.
+fn host_settings(host: &Namespace, gateway: &str, gateway6: &str, links: Links) -> Result<()> {
     host.ip(&["route", "add", "default", "via", gateway])?;
     host.ip(&["-6", "route", "add", "default", "via", gateway6])?;
-    host.run("ethtool", &["-K", link::HOST, "tx", "off"]).map(drop)
+    if !links.offload {
+        host.run("ethtool", &["-K", link::HOST, "tx", "off"])?;
+    }
+    Ok(())
 }

@@ -84,10 +84,25 @@ impl Connection {
         Ok(self.get(&format!("/bytes/{size}"))?.len())
     }
 
+    /// Sends `size` bytes on the connection and gives how many the instance says that it got.
+    pub fn post_bytes(&mut self, size: usize) -> Result<usize> {
+        let head = format!("POST / HTTP/1.1\r\nHost: service\r\nContent-Length: {size}\r\n\r\n");
+        let body = vec![b'x'; size];
+        let answer = self.request(&[head.as_bytes(), &body])?;
+        let count = String::from_utf8_lossy(&answer).trim().parse();
+        count.map_err(LabError::of("reading how many bytes the instance got"))
+    }
+
     fn get(&mut self, path: &str) -> Result<Vec<u8>> {
-        let doing = || format!("asking the service for {path}");
-        let request = format!("GET {path} HTTP/1.1\r\nHost: service\r\n\r\n");
-        self.stream.get_mut().write_all(request.as_bytes()).map_err(LabError::of(doing()))?;
+        self.request(&[format!("GET {path} HTTP/1.1\r\nHost: service\r\n\r\n").as_bytes()])
+    }
+
+    /// Sends the parts of a request and gives the body of the answer.
+    fn request(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
+        let doing = || "asking the service".to_owned();
+        for part in parts {
+            self.stream.get_mut().write_all(part).map_err(LabError::of(doing()))?;
+        }
         let mut length = None;
         loop {
             let mut line = String::new();

@@ -4,7 +4,7 @@ use cats_conformance::Result;
 use cats_conformance::capture::{Capture, Direction};
 use cats_conformance::configuration::{Metric, cats, ingress, metrics};
 use cats_conformance::deployment::{FourNodes, until_steered};
-use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_A, INSTANCE_B, Mtus, SERVICE, link};
+use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_A, INSTANCE_B, Links, SERVICE, link};
 use cats_conformance::service::{Connection, Datagrams, curl};
 use cats_conformance::wait::wait_for;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn until_served_by(deployment: &FourNodes, instance: &str) -> Result<()> {
 /// Proves CP-2, CP-3.
 #[test]
 fn full_instances_get_no_new_flow_and_keep_theirs() -> Result<()> {
-    let deployment = FourNodes::start("four-full", Mtus::default())?;
+    let deployment = FourNodes::start("four-full", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     set_metrics(&deployment, Metric::A, Metric { gas: 0, ..Metric::B })?;
@@ -48,7 +48,7 @@ fn full_instances_get_no_new_flow_and_keep_theirs() -> Result<()> {
 /// Proves CP-2, CP-26.
 #[test]
 fn the_flows_of_an_unhealthy_instance_are_never_moved_but_must_be_opened_again() -> Result<()> {
-    let deployment = FourNodes::start("four-unhealthy", Mtus::default())?;
+    let deployment = FourNodes::start("four-unhealthy", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     set_metrics(&deployment, Metric::A, Metric { health: "unhealthy", ..Metric::B })?;
@@ -69,7 +69,7 @@ fn the_flows_of_an_unhealthy_instance_are_never_moved_but_must_be_opened_again()
 /// Proves CP-24, CP-38, CP-17.
 #[test]
 fn without_the_path_selector_new_flows_are_dropped_and_established_ones_go_on() -> Result<()> {
-    let mut deployment = FourNodes::start("four-no-selector", Mtus::default())?;
+    let mut deployment = FourNodes::start("four-no-selector", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     deployment.selector.kill("engined")?;
@@ -84,7 +84,7 @@ fn without_the_path_selector_new_flows_are_dropped_and_established_ones_go_on() 
 /// Proves CP-23, CP-38.
 #[test]
 fn an_ingress_that_was_killed_keeps_its_flows_and_takes_new_ones_again() -> Result<()> {
-    let mut deployment = FourNodes::start("four-kill-ingress", Mtus::default())?;
+    let mut deployment = FourNodes::start("four-kill-ingress", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     deployment.ingress.kill("engined")?;
@@ -98,7 +98,7 @@ fn an_ingress_that_was_killed_keeps_its_flows_and_takes_new_ones_again() -> Resu
 
 #[test]
 fn an_egress_that_was_killed_keeps_delivering() -> Result<()> {
-    let mut deployment = FourNodes::start("four-kill-egress", Mtus::default())?;
+    let mut deployment = FourNodes::start("four-kill-egress", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     deployment.egresses[1].kill("engined")?;
@@ -111,7 +111,7 @@ fn an_egress_that_was_killed_keeps_delivering() -> Result<()> {
 
 #[test]
 fn every_management_daemon_may_be_killed_under_traffic() -> Result<()> {
-    let mut deployment = FourNodes::start("four-kill-mgmtd", Mtus::default())?;
+    let mut deployment = FourNodes::start("four-kill-mgmtd", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     let FourNodes { selector, ingress, egresses: [first, second], .. } = &mut deployment;
     for node in [&mut *selector, &mut *ingress, &mut *first, &mut *second] {
@@ -132,7 +132,7 @@ fn every_management_daemon_may_be_killed_under_traffic() -> Result<()> {
 /// Proves CP-20.
 #[test]
 fn an_egress_without_the_delivery_gets_no_flow() -> Result<()> {
-    let deployment = FourNodes::start("four-no-delivery", Mtus::default())?;
+    let deployment = FourNodes::start("four-no-delivery", Links::default())?;
     let deliveries = format!(
         "<forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><egress>\
          <delivery xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\" nc:operation=\"delete\">\
@@ -157,7 +157,7 @@ fn an_egress_without_the_delivery_gets_no_flow() -> Result<()> {
 /// Proves CP-14.
 #[test]
 fn a_path_that_the_ingress_cannot_impose_is_no_path() -> Result<()> {
-    let deployment = FourNodes::start("four-capability", Mtus::default())?;
+    let deployment = FourNodes::start("four-capability", Links::default())?;
     let segments = |most: u8| {
         cats(&format!(
             "<forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><ingress><max-segments>{most}</max-segments>\
@@ -173,7 +173,7 @@ fn a_path_that_the_ingress_cannot_impose_is_no_path() -> Result<()> {
 /// Proves CP-2, CP-25.
 #[test]
 fn a_metric_that_is_past_its_validity_makes_nobody_eligible() -> Result<()> {
-    let deployment = FourNodes::start("four-valid-for", Mtus::default())?;
+    let deployment = FourNodes::start("four-valid-for", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     let valid_for = |instance: &str| {
@@ -194,7 +194,7 @@ fn a_metric_that_is_past_its_validity_makes_nobody_eligible() -> Result<()> {
 /// Proves CP-10.
 #[test]
 fn packets_that_race_on_one_key_are_bound_once_and_arrive_in_order() -> Result<()> {
-    let deployment = FourNodes::start("four-race", Mtus::default())?;
+    let deployment = FourNodes::start("four-race", Links::default())?;
     let flow = Datagrams::open(&deployment.hosts.client, SERVICE[0])?;
     let texts: Vec<String> = (0..20).map(|i| format!("packet {i}")).collect();
     for text in &texts {
@@ -208,7 +208,7 @@ fn packets_that_race_on_one_key_are_bound_once_and_arrive_in_order() -> Result<(
 
 #[test]
 fn traffic_that_names_no_service_is_not_steered() -> Result<()> {
-    let deployment = FourNodes::start("four-unknown", Mtus::default())?;
+    let deployment = FourNodes::start("four-unknown", Links::default())?;
     let file = deployment.lab.folder().join("core.pcap");
     let capture = Capture::start(&deployment.hosts.ingress, link::CORE, Direction::Out, "ip6", &file)?;
     let stray = deployment.hosts.client.enter(|| -> std::io::Result<()> {
@@ -226,7 +226,7 @@ fn traffic_that_names_no_service_is_not_steered() -> Result<()> {
 
 #[test]
 fn a_path_selector_that_is_killed_in_the_midst_of_commits_comes_back_with_the_last_one() -> Result<()> {
-    let mut deployment = FourNodes::start("four-kill-commit", Mtus::default())?;
+    let mut deployment = FourNodes::start("four-kill-commit", Links::default())?;
     let mut session = deployment.selector.netconf()?;
     let slow = Metric { computing_time: 60, ..Metric::B };
     for round in 0..3 {
@@ -254,7 +254,7 @@ fn a_path_selector_that_is_killed_in_the_midst_of_commits_comes_back_with_the_la
 /// Proves CP-12, CP-27.
 #[test]
 fn a_forwarder_with_the_certificate_of_another_gets_no_binding() -> Result<()> {
-    let deployment = FourNodes::start_unconfigured("four-identity", Mtus::default())?;
+    let deployment = FourNodes::start_unconfigured("four-identity", Links::default())?;
     deployment.configure()?;
     until_steered(&deployment.hosts.client)?;
     let files = deployment.authority.issue("impostor", &["cats:fwd:EF-1"])?;
@@ -269,7 +269,7 @@ fn a_forwarder_with_the_certificate_of_another_gets_no_binding() -> Result<()> {
 /// Proves CP-18.
 #[test]
 fn a_packet_of_an_instance_without_a_binding_never_reaches_the_client() -> Result<()> {
-    let deployment = FourNodes::start("four-reverse", Mtus::default())?;
+    let deployment = FourNodes::start("four-reverse", Links::default())?;
     let client = &deployment.hosts.client;
     let file = deployment.lab.folder().join("client.pcap");
     let capture = Capture::start(client, link::HOST, Direction::In, "udp", &file)?;
@@ -294,7 +294,7 @@ fn a_packet_of_an_instance_without_a_binding_never_reaches_the_client() -> Resul
 
 #[test]
 fn udp_flows_are_steered_over_both_families() -> Result<()> {
-    let deployment = FourNodes::start("four-udp", Mtus::default())?;
+    let deployment = FourNodes::start("four-udp", Links::default())?;
     for service in SERVICE {
         let flow = Datagrams::open(&deployment.hosts.client, service)?;
         for text in ["one", "two", "three"] {
@@ -306,7 +306,7 @@ fn udp_flows_are_steered_over_both_families() -> Result<()> {
 
 #[test]
 fn full_size_segments_are_clamped_to_what_the_path_carries() -> Result<()> {
-    let deployment = FourNodes::start("four-mss", Mtus::default())?;
+    let deployment = FourNodes::start("four-mss", Links::default())?;
     let file = deployment.lab.folder().join("instance.pcap");
     let capture = Capture::start(&deployment.hosts.instances[1], link::HOST, Direction::Both, "tcp", &file)?;
     for service in SERVICE {
@@ -327,10 +327,26 @@ fn full_size_segments_are_clamped_to_what_the_path_carries() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn bulk_data_crosses_in_both_directions_whatever_the_hosts_leave_to_their_links() -> Result<()> {
+    for (name, links) in [
+        ("small", Links { offload: true, ..Links::default() }),
+        ("large", Links { offload: true, core: 1700, ..Links::default() }),
+    ] {
+        let deployment = FourNodes::start(&format!("four-bulk-{name}"), links)?;
+        for service in SERVICE {
+            let mut connection = Connection::open(&deployment.hosts.client, service)?;
+            assert_eq!(connection.get_bytes(5_000_000)?, 5_000_000, "{name}, from {service}");
+            assert_eq!(connection.post_bytes(5_000_000)?, 5_000_000, "{name}, to {service}");
+        }
+    }
+    Ok(())
+}
+
 /// Proves CP-22.
 #[test]
 fn a_slot_is_held_as_long_as_the_flow_and_free_once_it_has_idled_out() -> Result<()> {
-    let deployment = FourNodes::start_unconfigured("four-idle", Mtus::default())?;
+    let deployment = FourNodes::start_unconfigured("four-idle", Links::default())?;
     let short = "<base><flow-timeout>2</flow-timeout></base><path-selector xmlns=\"urn:catsd:yang:cats-cps\">\
                  <deadlines><draining>1</draining></deadlines></path-selector>";
     deployment.selector.configure(&cats(short))?;
@@ -349,7 +365,7 @@ fn a_slot_is_held_as_long_as_the_flow_and_free_once_it_has_idled_out() -> Result
 /// Proves CP-3, CP-14.
 #[test]
 fn without_a_path_to_the_selected_egress_the_flow_is_refused() -> Result<()> {
-    let deployment = FourNodes::start("four-no-path", Mtus::default())?;
+    let deployment = FourNodes::start("four-no-path", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     let links = |enabled: bool| {
         cats(&format!(

@@ -4,7 +4,7 @@ use cats_conformance::Result;
 use cats_conformance::capture::{Capture, Direction};
 use cats_conformance::configuration::{Metric, cats, metrics};
 use cats_conformance::deployment::AllInOne;
-use cats_conformance::layout::{Mtus, SERVICE, link};
+use cats_conformance::layout::{Links, SERVICE, link};
 use cats_conformance::service::{Connection, Datagrams, curl};
 use cats_conformance::wait::wait_for;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Proves CP-9, CP-15.
 #[test]
 fn tcp_and_udp_flows_reach_the_selected_instance_under_the_service_address() -> Result<()> {
-    let deployment = AllInOne::start("one-flows", Mtus::default())?;
+    let deployment = AllInOne::start("one-flows", Links::default())?;
     let client = &deployment.hosts.client;
     let file = deployment.lab.folder().join("client.pcap");
     let capture = Capture::start(client, link::HOST, Direction::In, "tcp or udp", &file)?;
@@ -36,7 +36,7 @@ fn tcp_and_udp_flows_reach_the_selected_instance_under_the_service_address() -> 
 /// Proves CP-17.
 #[test]
 fn a_new_metric_moves_new_flows_and_no_other() -> Result<()> {
-    let deployment = AllInOne::start("one-metric", Mtus::default())?;
+    let deployment = AllInOne::start("one-metric", Links::default())?;
     let client = &deployment.hosts.client;
     let mut standing = Connection::open(client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
@@ -50,7 +50,7 @@ fn a_new_metric_moves_new_flows_and_no_other() -> Result<()> {
 /// Proves CP-23.
 #[test]
 fn flows_survive_a_kill_of_both_daemons_and_new_ones_are_taken_after_the_restart() -> Result<()> {
-    let mut deployment = AllInOne::start("one-kill", Mtus::default())?;
+    let mut deployment = AllInOne::start("one-kill", Links::default())?;
     let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");
     deployment.node.kill("engined")?;
@@ -67,7 +67,7 @@ fn flows_survive_a_kill_of_both_daemons_and_new_ones_are_taken_after_the_restart
 /// Proves CP-9, CP-23.
 #[test]
 fn a_kill_in_the_midst_of_new_flows_leaves_none_half_bound() -> Result<()> {
-    let mut deployment = AllInOne::start("one-kill-midst", Mtus::default())?;
+    let mut deployment = AllInOne::start("one-kill-midst", Links::default())?;
     for round in 0..3 {
         let mut connections = Vec::new();
         let deployment = &mut deployment;
@@ -111,7 +111,7 @@ fn a_kill_in_the_midst_of_new_flows_leaves_none_half_bound() -> Result<()> {
 /// Proves CP-21, CP-24, CP-28.
 #[test]
 fn a_flood_of_flows_that_nobody_answers_leaves_memory_and_standing_flows_alone() -> Result<()> {
-    let deployment = AllInOne::start("one-flood", Mtus::default())?;
+    let deployment = AllInOne::start("one-flood", Links::default())?;
     let client = &deployment.hosts.client;
     let mut standing = Connection::open(client, SERVICE[0])?;
     assert_eq!(standing.ask()?, "B");

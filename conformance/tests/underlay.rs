@@ -4,7 +4,7 @@
 use cats_conformance::capture::{Capture, Direction};
 use cats_conformance::lab::Lab;
 use cats_conformance::layout::{
-    CLIENT_NETWORK, EGRESS_A, INGRESS, INSTANCE_A, Mtus, Section14, TRANSIT_SEGMENT, link,
+    CLIENT_NETWORK, EGRESS_A, INGRESS, INSTANCE_A, Links, Section14, TRANSIT_SEGMENT, link,
 };
 use cats_conformance::namespace::Namespace;
 use cats_conformance::{Result, service};
@@ -23,7 +23,7 @@ fn decapsulate(host: &Namespace, segment: &str, port: &str) -> Result<String> {
 #[test]
 fn the_core_carries_segment_routed_packets_through_the_transit_node_both_ways() -> Result<()> {
     let lab = Lab::create("underlay")?;
-    let hosts = Section14::create(&lab, Mtus::default())?;
+    let hosts = Section14::create(&lab, Links::default())?;
     let _server = service::start_instance(&lab, &hosts.instances[0], "A", &INSTANCE_A)?;
     encapsulate(&hosts.ingress, &format!("{}/32", INSTANCE_A[0]), EGRESS_A.segment_v4)?;
     decapsulate(&hosts.egresses[0], EGRESS_A.segment_v4, link::SITE_A)?;
