@@ -1,10 +1,11 @@
 //! The example's configurations against the modules alone: each is committed by a management daemon without an
 //! engine. Needs root.
 
+use cats_conformance::lab::repository_root;
 use cats_conformance::layout::{EGRESS_A, EGRESS_B};
 use cats_conformance::pki::NodeFiles;
 use cats_conformance::server::Server;
-use cats_conformance::{Result, configuration};
+use cats_conformance::{LabError, Result, configuration};
 
 #[test]
 fn every_node_of_the_example_is_configured_by_the_modules_and_survives_a_restart() -> Result<()> {
@@ -29,6 +30,23 @@ fn every_node_of_the_example_is_configured_by_the_modules_and_survives_a_restart
         server.node.kill("mgmtd")?;
         server.node.start_mgmtd()?;
         assert_eq!(server.node.netconf()?.running(all)?, before, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_example_in_the_readme_is_committed_and_shown() -> Result<()> {
+    let file = repository_root().join("README.md");
+    let page = std::fs::read_to_string(&file).map_err(LabError::of(format!("reading {}", file.display())))?;
+    let (_, rest) = page.split_once("<config xmlns=").unwrap_or_default();
+    let (_, rest) = rest.split_once('>').unwrap_or_default();
+    let (config, _) = rest.split_once("</config>").unwrap_or_default();
+    let server = Server::start("configuration-readme")?;
+    server.node.configure(config)?;
+    let shown =
+        server.node.netconf()?.running("<routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\"/>")?;
+    for wanted in ["S1", "192.0.2.100", "198.51.100.21", "EF-2"] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
     }
     Ok(())
 }
