@@ -230,6 +230,8 @@ pub struct Cats {
     pub path_selector: std::sync::Arc<crate::generated::state::cats_cps::PathSelector>,
     /// The forwarder of this node.
     pub forwarder: std::sync::Arc<crate::generated::state::cats_forwarder::Forwarder>,
+    /// The node itself.
+    pub system: std::sync::Arc<crate::generated::state::cats_system::System>,
 }
 
 impl crate::field::Branch for Cats {
@@ -241,6 +243,7 @@ impl crate::field::Branch for Cats {
             "service-metrics" => &mut self.service_metrics,
             "cats-cps:path-selector" => &mut self.path_selector,
             "cats-forwarder:forwarder" => &mut self.forwarder,
+            "cats-system:system" => &mut self.system,
             _ => return None,
         })
     }
@@ -251,6 +254,7 @@ impl crate::field::Branch for Cats {
             ("service-metrics", &self.service_metrics),
             ("cats-cps:path-selector", &self.path_selector),
             ("cats-forwarder:forwarder", &self.forwarder),
+            ("cats-system:system", &self.system),
         ]
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod cats_cps;
 pub mod cats_forwarder;
+pub mod cats_system;
 pub mod ietf_cats;
 
 /// The operational state of a node, with the keys of the entries that it stands in.
