@@ -213,6 +213,34 @@ fn a_flow_is_bound_across_nodes_along_the_segments_of_the_path() {
     });
 }
 
+/// Proves CP-24.
+#[test]
+fn a_request_that_waited_too_long_at_the_path_selector_is_refused() {
+    let mut bed = Bed::new();
+    bed.until_attached();
+    let id = bed.ingress.kernel.packet(key(40_000));
+    // The path selector's thread gets to what was read only this much later.
+    let late = Duration::from_millis(200);
+    let begin = Instant::now();
+    let verdict = loop {
+        let mut context = Context::from_waker(Waker::noop());
+        bed.ingress.engine.handle_arrivals(&mut context, Now::read());
+        bed.ingress.step();
+        let now = Now { at: Instant::now() + late, ..Now::read() };
+        bed.cps.as_mut().unwrap().engine.handle_arrivals(&mut context, now);
+        let verdicts = bed.ingress.kernel.verdicts();
+        if let Some((_, verdict)) = verdicts.into_iter().find(|(packet, _)| *packet == id) {
+            break verdict;
+        }
+        assert!(begin.elapsed() < BOUND, "no verdict");
+        std::thread::yield_now();
+    };
+    assert_eq!(verdict, Verdict::Drop);
+    let state = bed.cps.as_mut().unwrap().state(&["/cats-cps:path-selector/statistics"]);
+    let refused = state["cats-cps:path-selector"]["statistics"]["refused"].as_array().unwrap();
+    assert!(refused.contains(&json!({ "cause": "deadline", "requests": "1" })), "{refused:?}");
+}
+
 /// Proves CP-23, CP-24, CP-38.
 #[test]
 fn without_its_path_selector_an_ingress_holds_and_drops_new_flows_and_learns_to_bind_again() {

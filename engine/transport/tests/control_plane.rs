@@ -49,7 +49,7 @@ async fn requests_statuses_reports_and_instructions_travel_over_an_authenticated
     let (mut requests, mut statuses) = (Vec::new(), Vec::new());
     while requests.len() + statuses.len() < 3 {
         match cps.next().await {
-            CpsEvent::Requests(id, batch) => {
+            CpsEvent::Requests(id, _, batch) => {
                 assert_eq!(id, attachment.id);
                 requests.extend(batch);
             }

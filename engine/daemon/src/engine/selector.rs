@@ -18,6 +18,8 @@ pub(super) struct SelectorRole {
     pub(super) pce: Pce,
     domain: cats_engine_types::RoutingDomain,
     links: BTreeMap<NodeId, Attachment>,
+    /// Refused transitions of flows that were told.
+    illegal: u64,
 }
 
 impl SelectorRole {
@@ -32,7 +34,7 @@ impl SelectorRole {
     }
 
     fn configure(&mut self, selector: Selector, now: Now) {
-        let Self { cps, pce, domain, links } = self;
+        let Self { cps, pce, domain, links, illegal: _ } = self;
         domain.clone_from(&selector.pce.domain);
         let moved = pce.configure(&selector.pce);
         cps.configure(selector.cps, now.at);
@@ -54,6 +56,15 @@ impl SelectorRole {
         if sent == Some(Sent::Gone) {
             self.links.remove(node);
             self.cps.handle_detached(node, now.at);
+        }
+    }
+
+    /// Tells of transitions that the machine refused.
+    fn tell_illegal(&mut self) {
+        let found = self.cps.illegal_transitions();
+        if found > self.illegal {
+            tracing::error!(count = found - self.illegal, "flows were kept from transitions that are none");
+            self.illegal = found;
         }
     }
 
@@ -90,6 +101,7 @@ impl<P: Plane> Engine<P> {
             pce: Pce::new(),
             domain: selector.pce.domain.clone(),
             links: BTreeMap::new(),
+            illegal: 0,
         });
         if anew {
             for node in std::mem::take(&mut role.links).into_keys() {
@@ -122,10 +134,10 @@ impl<P: Plane> Engine<P> {
                     role.cps.handle_detached(&node, now.at);
                 }
             }
-            CpsEvent::Requests(id, requests) => {
+            CpsEvent::Requests(id, received, requests) => {
                 let Some(node) = role.by_id(id) else { return };
                 for request in requests {
-                    role.cps.handle_request(&node, request, now.at, now.wall);
+                    role.cps.handle_request_received(&node, request, received, now.at, now.wall);
                 }
             }
             CpsEvent::Statuses(id, statuses) => {
@@ -179,6 +191,9 @@ impl<P: Plane> Engine<P> {
             } else if let Some(role) = &mut self.selector {
                 role.tell(&ingress, instruction, now);
             }
+        }
+        if let Some(role) = &mut self.selector {
+            role.tell_illegal();
         }
         any
     }

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -53,8 +54,8 @@ pub enum CpsEvent {
     },
     /// A later report.
     Report(AttachmentId, ForwarderReport),
-    /// Requests of its new flows.
-    Requests(AttachmentId, Vec<ServiceRequest>),
+    /// Requests of its new flows, and when they were read from the stream.
+    Requests(AttachmentId, Instant, Vec<ServiceRequest>),
     /// What became of bindings.
     Statuses(AttachmentId, Vec<BindingStatus>),
     /// It is gone.
@@ -275,7 +276,7 @@ impl Session {
                 for request in &requests {
                     self.own("requests.ingress", &request.ingress)?;
                 }
-                Ok(Some(CpsEvent::Requests(self.id, requests)))
+                Ok(Some(CpsEvent::Requests(self.id, Instant::now(), requests)))
             }
             Message::Statuses(batch) => Ok(Some(CpsEvent::Statuses(self.id, decode_all(batch.statuses)?))),
         }
