@@ -6,6 +6,7 @@ mod flows;
 mod paths;
 mod read;
 mod record;
+mod tables;
 
 use crate::netlink::Connection;
 use crate::nft;

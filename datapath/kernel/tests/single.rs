@@ -265,6 +265,56 @@ fn a_configuration_applied_again_changes_nothing_and_its_end_leaves_nothing() {
 
 /// Needs root.
 ///
+/// Proves CP-16, CP-22.
+#[test]
+fn a_path_to_an_instance_that_is_delivered_to_here_never_encapsulates_what_was_decapsulated() {
+    let lab = Single::new();
+    let space = lab.node.name.clone();
+    let list = move |arguments: &str| {
+        let output =
+            std::process::Command::new("ip").args(["-n", &space]).args(arguments.split(' ')).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    lab.node.inside(move || {
+        let with_path = |port| {
+            let mut install = install(port, SERVICE4);
+            let binding = Arc::get_mut(&mut install.binding).unwrap();
+            binding.forward.path.encapsulation = to_egress(Encaps::Reduced, &binding.forward.key);
+            install
+        };
+        let mut backend = NftBackend::open(node("N-1")).unwrap();
+        backend.apply_static(&single()).unwrap();
+        let delivered = with_path(1);
+        assert_eq!(backend.commit(std::slice::from_ref(&delivered)), [Ok(())]);
+        assert!(
+            list("route show table 52001").contains("encap seg6"),
+            "a table that only marked packets ask"
+        );
+        assert!(list("rule").contains("lookup 52001"));
+        assert!(!list("route show proto 202").contains("encap"));
+        backend.remove(&[delivered.binding]).unwrap();
+        backend.prune().unwrap();
+        assert_eq!(list("route show table 52001"), "");
+        assert!(!list("rule").contains("lookup 52001"));
+
+        let mut elsewhere = single();
+        elsewhere.egress = None;
+        backend.apply_static(&elsewhere).unwrap();
+        let first = with_path(2);
+        assert_eq!(backend.commit(std::slice::from_ref(&first)), [Ok(())]);
+        assert!(list("route show proto 202").contains("encap seg6"), "else the main table, without a rule");
+        backend.prune().unwrap();
+        assert!(list("route show proto 202").contains("encap seg6"), "and it stays while it is used");
+        let applied = backend.apply_static(&single()).unwrap();
+        assert!(applied.deliveries.iter().any(|delivery| delivery.state != DeliveryState::Ready));
+        backend.remove(&[first.binding]).unwrap();
+        let applied = backend.apply_static(&single()).unwrap();
+        assert!(applied.deliveries.iter().all(|delivery| delivery.state == DeliveryState::Ready));
+    });
+}
+
+/// Needs root.
+///
 /// Proves CP-28.
 #[test]
 fn a_flood_of_new_flows_meets_the_bounds_and_leaves_established_flows_alone() {
