@@ -3,6 +3,8 @@
 //! This program must not know a shortcut that a user has not: it measures what is built in release, in network
 //! namespaces of its own, and it never decides whether a figure is good.
 
+mod cps;
+mod cpu;
 mod datapath;
 mod figure;
 mod netconf;
@@ -13,7 +15,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The groups of figures, in the order in which they are measured.
-const GROUPS: &[(&str, Measure)] = &[("netconf", netconf::measure), ("datapath", datapath::measure)];
+const GROUPS: &[(&str, Measure)] =
+    &[("netconf", netconf::measure), ("cps", cps::measure), ("datapath", datapath::measure)];
 
 /// Measures one group; the error says what could not be set up.
 type Measure = fn(&Settings) -> Result<Vec<Figure>, String>;

@@ -2,10 +2,10 @@
 //! the receiving link's packet processing on CPU 1 as a kernel thread of its own, whose time is the cost.
 
 use super::load::{Load, Traffic};
+use crate::cpu::{nanos, pin};
 use cats_conformance::command::run;
 use cats_conformance::namespace::{Namespace, join};
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -128,12 +128,7 @@ impl Rig {
     }
 
     fn worker_nanos(&self) -> Result<u64, String> {
-        let file = format!("/proc/{}/schedstat", self.worker);
-        let text = fs::read_to_string(&file).map_err(|error| format!("cannot read {file}: {error}"))?;
-        text.split_whitespace()
-            .next()
-            .and_then(|word| word.parse().ok())
-            .ok_or(format!("{file} has no number"))
+        nanos(&format!("/proc/{}/schedstat", self.worker))
     }
 
     fn arrived(&self) -> Result<u64, String> {
@@ -193,11 +188,4 @@ fn moderate(namespace: &Namespace, link: &str) -> Result<(), String> {
         "echo {SINK_PERIOD_NANOS} > {folder}/gro_flush_timeout; echo {SINK_IDLE_PERIODS} > {folder}/napi_defer_hard_irqs"
     );
     namespace.run("sh", &["-ec", &set]).map(drop).map_err(|error| error.to_string())
-}
-
-/// Keeps a thread (none: the calling one) on one CPU.
-fn pin(thread: Option<Pid>, cpu: usize) -> Result<(), String> {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(thread, &set).map_err(|error| format!("pinning to CPU {cpu}: {error}"))
 }

@@ -1,0 +1,119 @@
+//! The deployments with the real daemons, configured for a load: limits that protect from one client are lifted, the
+//! instances have slots for all flows, and the daemons that are measured run on CPU 1 alone.
+
+use crate::cpu::pin;
+use cats_conformance::configuration::{Metric, cats, metrics};
+use cats_conformance::deployment::{AllInOne, FourNodes};
+use cats_conformance::lab::Lab;
+use cats_conformance::layout::{Links, OneNode, Section14, link};
+use cats_conformance::namespace::Namespace;
+use cats_conformance::node::Node;
+use rustix::process::Pid;
+use std::fs;
+
+/// CPU of the measured daemons; all else of ours runs on the other one.
+const MEASURED_CPU: usize = 1;
+/// Lifts what is by default 1,000 flows a second of a client and 20,000 of a tenant.
+const LIMITS: &str = "<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><admission><client-rate>1000000000</client-rate>\
+                      <tenant-rate>1000000000</tenant-rate></admission></path-selector>";
+const SLOTS: u32 = 1_000_000_000;
+
+/// A running deployment. Instance B is selected, and nothing serves there any more.
+pub(super) enum Bed {
+    One { node: Node, hosts: OneNode, _lab: Lab },
+    Four { selector: Node, ingress: Node, _egresses: [Node; 2], hosts: Section14, _lab: Lab },
+}
+
+impl Bed {
+    /// All roles in one node: the C-PS in the ingress's process.
+    pub(super) fn one_node() -> Result<Self, String> {
+        let started = AllInOne::start("bench-one", Links::default()).map_err(|error| error.to_string())?;
+        let AllInOne { node, servers, hosts, lab } = started;
+        drop(servers);
+        Self::One { node, hosts, _lab: lab }.prepared()
+    }
+
+    /// C-PS, ingress and two egresses apart, with gRPC between them.
+    pub(super) fn four_nodes() -> Result<Self, String> {
+        let started = FourNodes::start("bench-four", Links::default()).map_err(|error| error.to_string())?;
+        let FourNodes { selector, ingress, egresses, servers, hosts, lab, .. } = started;
+        drop(servers);
+        Self::Four { selector, ingress, _egresses: egresses, hosts, _lab: lab }.prepared()
+    }
+
+    fn prepared(self) -> Result<Self, String> {
+        let roomy = |metric: Metric| Metric { gas: SLOTS, ..metric };
+        let config = cats(&[LIMITS.to_owned(), metrics(roomy(Metric::A), roomy(Metric::B))].concat());
+        let selector = match &self {
+            Self::One { node, .. } => node,
+            Self::Four { selector, .. } => selector,
+        };
+        selector.configure(&config).map_err(|error| error.to_string())?;
+        for process in self.measured()? {
+            for thread in threads(process)? {
+                pin(Pid::from_raw(thread), MEASURED_CPU)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether requests and bindings go over gRPC.
+    pub(super) fn is_distributed(&self) -> bool {
+        matches!(self, Self::Four { .. })
+    }
+
+    /// The client's host.
+    pub(super) fn client(&self) -> &Namespace {
+        match self {
+            Self::One { hosts, .. } => &hosts.client,
+            Self::Four { hosts, .. } => &hosts.client,
+        }
+    }
+
+    /// Instance B's host.
+    pub(super) fn instance(&self) -> &Namespace {
+        let [_, b] = match self {
+            Self::One { hosts, .. } => &hosts.instances,
+            Self::Four { hosts, .. } => &hosts.instances,
+        };
+        b
+    }
+
+    /// Packets that have reached instance B.
+    pub(super) fn arrived(&self) -> Result<u64, String> {
+        let text = self.instance().ip(&["-s", "-j", "link", "show", link::HOST]);
+        let text = text.map_err(|error| error.to_string())?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        value[0]["stats64"]["rx"]["packets"].as_u64().ok_or_else(|| "B has no packet counter".to_owned())
+    }
+
+    /// CPU time of the engines that take part in setting a flow up, s.
+    pub(super) fn cpu_seconds(&self) -> Result<f64, String> {
+        let mut nanos = 0;
+        for process in self.measured()? {
+            for thread in threads(process)? {
+                nanos += crate::cpu::nanos(&format!("/proc/{process}/task/{thread}/schedstat"))?;
+            }
+        }
+        #[allow(clippy::cast_precision_loss)] // far below 2^52
+        let seconds = nanos as f64 / 1e9;
+        Ok(seconds)
+    }
+
+    fn measured(&self) -> Result<Vec<u32>, String> {
+        let nodes = match self {
+            Self::One { node, .. } => vec![node],
+            Self::Four { selector, ingress, .. } => vec![selector, ingress],
+        };
+        nodes
+            .into_iter()
+            .map(|node| node.engined_pid().ok_or_else(|| "the engine is gone".to_owned()))
+            .collect()
+    }
+}
+
+fn threads(process: u32) -> Result<Vec<i32>, String> {
+    let folder = format!("/proc/{process}/task");
+    let entries = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
