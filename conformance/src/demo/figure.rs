@@ -20,7 +20,8 @@ pub(super) struct Captures {
 pub(super) struct Step {
     title: &'static str,
     file: PathBuf,
-    expected: String,
+    /// The lines of what the document says: the packet, and the header around it.
+    expected: [String; 2],
     found: Vec<Packet>,
     holds: bool,
 }
@@ -84,8 +85,8 @@ fn steps(files: &[PathBuf; 4], family: usize) -> Result<Vec<Step>> {
     let (sent, delivered): (Vec<Packet>, Vec<Packet>) = client_seen.into_iter().partition(|p| p.source == us);
     let step = |title, file: &Path, found: Vec<Packet>, from: &str, to: &str, outer: Option<[&str; 2]>| {
         let holds = !found.is_empty() && found.iter().all(|p| p.is(from, to, outer));
-        let outer = outer.map_or(String::new(), |[_, to]| format!(" [outer header to {to}]"));
-        Step { title, file: file.to_path_buf(), expected: format!("{from} -> {to}{outer}"), found, holds }
+        let outer = outer.map_or(String::new(), |[_, to]| format!("[outer header toward {to}]"));
+        Step { title, file: file.to_path_buf(), expected: [format!("{from} -> {to}"), outer], found, holds }
     };
     let instance_seen = packets(instance, family)?;
     let at_instance: Vec<Packet> = instance_seen.into_iter().filter(|p| p.source == us).collect();
@@ -128,13 +129,15 @@ impl Packet {
         addresses && carried && self.checksums_good
     }
 
-    fn print(&self) -> String {
+    /// The packet, and the header around it.
+    fn lines(&self) -> [String; 2] {
         let outer = self.outer.as_ref().map_or(String::new(), |outer| {
             let segments =
                 if outer.segments.is_empty() { String::new() } else { format!(", SRH {}", outer.segments) };
-            format!(" [outer {} -> {}{segments}]", outer.source, outer.destination)
+            format!("[outer {} -> {}{segments}]", outer.source, outer.destination)
         });
-        format!("{} -> {}{outer}", self.source, self.destination)
+        let wrong = if self.checksums_good { "" } else { ", wrong checksum" };
+        [format!("{} -> {}{wrong}", self.source, self.destination), outer]
     }
 }
 
@@ -185,21 +188,28 @@ fn packets(file: &Path, family: usize) -> Result<Vec<Packet>> {
 /// Prints the captures beside the document, and gives how many checks failed.
 pub(super) fn print(steps: &[Step]) -> usize {
     let mut failures = 0;
-    println!("Figure 4 of the control-plane document, and what was captured:");
+    println!("Figure 4 of the control-plane document, and what was captured:\n");
+    let row = |cells: [&str; 5]| {
+        let [title, file, expected, captured, verdict] = cells;
+        println!("  {title:<34} {file:<24} {expected:<46} {captured:<70} {verdict}");
+    };
+    row(["packet", "capture", "document", "captured", ""]);
     for step in steps {
-        let file = step.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        println!("\n  {} ({file}, {} packets)", step.title, step.found.len());
-        println!("    document  {}", step.expected);
-        let mut shown: Vec<String> = step.found.iter().map(Packet::print).collect();
-        shown.dedup();
-        for packet in shown {
-            println!("    captured  {packet}");
+        let name = step.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = format!("{name}, {} packets", step.found.len());
+        let mut captured: Vec<[String; 2]> = step.found.iter().map(Packet::lines).collect();
+        captured.dedup();
+        let first = captured.first().cloned().unwrap_or_else(|| ["nothing".to_owned(), String::new()]);
+        let verdict = if step.holds { "equal" } else { "NOT EQUAL" };
+        row([step.title, &file, &step.expected[0], &first[0], verdict]);
+        if !(step.expected[1].is_empty() && first[1].is_empty()) {
+            row(["", "", &step.expected[1], &first[1], ""]);
         }
-        if step.found.iter().any(|packet| !packet.checksums_good) {
-            println!("    captured  wrong checksums");
+        for [packet, outer] in captured.iter().skip(1) {
+            row(["", "", "", packet, ""]);
+            row(["", "", "", outer, ""]);
         }
         failures += usize::from(!step.holds);
-        println!("    {}", if step.holds { "equal" } else { "NOT EQUAL" });
     }
     println!();
     let inner = |p: &Packet| INSTANCE_A.iter().chain(&INSTANCE_B).any(|a| p.source.contains(a));
