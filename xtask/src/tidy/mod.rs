@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the laws of the floor plan, checked. It must not know what a crate computes: it sees the
 //! graph of packages, the source as text and the modules' statements.
 
+mod cases;
 mod floor;
 mod licences;
 mod rust_source;
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     findings.extend(sources::check(&packages, &files));
     findings.extend(text::check(&files));
     findings.extend(text::check_places(&root, &files));
+    findings.extend(cases::check(&files));
     findings.extend(yang::check(&files));
     if findings.is_empty() {
         return Ok(());
