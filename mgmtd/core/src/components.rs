@@ -4,10 +4,10 @@
 //! to it by a snapshot. One that is lost or refuses its snapshot never blocks a commit, and an alarm stands meanwhile.
 
 use crate::output::{Alarm, Event, Output};
-use crate::types::{Attachment, ComponentId};
+use crate::types::{Attachment, ComponentId, Now};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// How far a component follows.
@@ -65,21 +65,22 @@ impl Component {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Components {
     connected: BTreeMap<ComponentId, Component>,
-    alarms: BTreeSet<Alarm>,
+    /// The alarms that stand, at most one of each component, and since when: microseconds since 1970.
+    alarms: BTreeMap<Alarm, u64>,
 }
 
 impl Components {
     /// Starts with an alarm for each component that is expected and not there.
-    pub(crate) fn new(expected: &[String], out: &mut VecDeque<Output>) -> Self {
+    pub(crate) fn new(expected: &[String], now: Now, out: &mut VecDeque<Output>) -> Self {
         let mut components = Self::default();
         for name in expected {
-            components.raise(Alarm::Unreachable { component: name.clone() }, out);
+            components.raise(Alarm::Unreachable { component: name.clone() }, now, out);
         }
         components
     }
 
-    pub(crate) fn alarms(&self) -> impl Iterator<Item = &Alarm> {
-        self.alarms.iter()
+    pub(crate) fn alarms(&self) -> impl Iterator<Item = (&Alarm, u64)> {
+        self.alarms.iter().map(|(alarm, since_us)| (alarm, *since_us))
     }
 
     pub(crate) fn any(&self) -> Option<ComponentId> {
@@ -117,11 +118,11 @@ impl Components {
     }
 
     /// Forgets a connection. True if it was known.
-    pub(crate) fn detach(&mut self, id: ComponentId, out: &mut VecDeque<Output>) -> bool {
+    pub(crate) fn detach(&mut self, id: ComponentId, now: Now, out: &mut VecDeque<Output>) -> bool {
         let Some(gone) = self.connected.remove(&id) else { return false };
         if self.connected.values().all(|other| other.name != gone.name) {
             self.clear_alarms_of(&gone.name, out);
-            self.raise(Alarm::Unreachable { component: gone.name }, out);
+            self.raise(Alarm::Unreachable { component: gone.name }, now, out);
         }
         true
     }
@@ -160,7 +161,7 @@ impl Components {
         &mut self,
         id: ComponentId,
         errors: &[Error],
-        current: (u64, &Tree),
+        current: ((u64, &Tree), Now),
         out: &mut VecDeque<Output>,
     ) -> Refused {
         let Some(component) = self.connected.get_mut(&id) else { return Refused::Nothing };
@@ -183,7 +184,7 @@ impl Components {
         id: ComponentId,
         refused: u64,
         errors: &[Error],
-        (revision, running): (u64, &Tree),
+        ((revision, running), now): ((u64, &Tree), Now),
         out: &mut VecDeque<Output>,
     ) {
         let Some(component) = self.connected.get_mut(&id) else { return };
@@ -193,7 +194,7 @@ impl Components {
         let component = component.name.clone();
         let reason = errors.first().map_or("no reason given".to_owned(), ToString::to_string);
         self.clear_alarms_of(&component, out);
-        self.raise(Alarm::OutOfSync { component, reason }, out);
+        self.raise(Alarm::OutOfSync { component, reason }, now, out);
         if refused != revision {
             self.load(id, (revision, running), out);
         }
@@ -257,17 +258,14 @@ impl Components {
         }
     }
 
-    fn raise(&mut self, alarm: Alarm, out: &mut VecDeque<Output>) {
-        if self.alarms.insert(alarm.clone()) {
+    fn raise(&mut self, alarm: Alarm, now: Now, out: &mut VecDeque<Output>) {
+        if self.alarms.insert(alarm.clone(), now.unix_us).is_none() {
             out.push_back(Output::Event(Event::AlarmRaised(alarm)));
         }
     }
 
     fn clear_alarms_of(&mut self, name: &str, out: &mut VecDeque<Output>) {
-        let of = |alarm: &Alarm| match alarm {
-            Alarm::Unreachable { component } | Alarm::OutOfSync { component, .. } => component == name,
-        };
-        let cleared: Vec<_> = self.alarms.iter().filter(|alarm| of(alarm)).cloned().collect();
+        let cleared: Vec<_> = self.alarms.keys().filter(|alarm| alarm.component() == name).cloned().collect();
         for alarm in cleared {
             self.alarms.remove(&alarm);
             out.push_back(Output::Event(Event::AlarmCleared(alarm)));

@@ -75,7 +75,7 @@ impl Core {
     /// A core whose running configuration is `running` at `revision`; the candidate begins equal to it.
     pub fn new(facts: Facts, running: Tree, revision: u64, now: Now) -> Self {
         let mut outputs = VecDeque::new();
-        let components = Components::new(&facts.components, &mut outputs);
+        let components = Components::new(&facts.components, now, &mut outputs);
         Self {
             sessions: Sessions::new(facts.limits),
             facts,
@@ -118,7 +118,7 @@ impl Core {
 
     /// The alarms that stand.
     pub fn alarms(&self) -> impl Iterator<Item = &Alarm> {
-        self.components.alarms()
+        self.components.alarms().map(|(alarm, _)| alarm)
     }
 
     /// Opens a session.
@@ -137,10 +137,21 @@ impl Core {
         self.end(session, End::Dropped, now);
     }
 
+    /// A session answered so many messages with errors by itself: `bad` that were no correct requests, and `requests`
+    /// whose operation was not correct.
+    pub fn handle_refused(&mut self, session: SessionId, bad: u32, requests: u32) {
+        self.sessions.count(session, |counts| {
+            counts.refused = counts.refused.saturating_add(bad);
+            counts.requests = counts.requests.saturating_add(requests);
+            counts.errors = counts.errors.saturating_add(bad).saturating_add(requests);
+        });
+    }
+
     /// A session asks something.
     pub fn handle_request(&mut self, session: SessionId, request: Request, now: Now) {
-        let Some(entry) = self.sessions.get_mut(session) else { return };
-        entry.requests = entry.requests.saturating_add(1);
+        if !self.sessions.count(session, |counts| counts.requests = counts.requests.saturating_add(1)) {
+            return;
+        }
         let answer = match request {
             Request::Get { filter } => self.get(session, filter, now),
             Request::GetConfig { source, filter } => {
@@ -163,6 +174,7 @@ impl Core {
             Request::GetSchema { identifier, version, format } => {
                 state::get_schema(&self.facts, &identifier, version.as_deref(), format.as_deref()).map(Some)
             }
+            Request::Unsupported(error) => Err(vec![*error]),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
         };
         if let Some(answer) = answer.transpose() {
@@ -223,7 +235,7 @@ impl Core {
 
     /// A component's connection is gone.
     pub fn handle_detached(&mut self, component: ComponentId, now: Now) {
-        self.components.detach(component, &mut self.outputs);
+        self.components.detach(component, now, &mut self.outputs);
         if let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit {
             prepare.lost(component);
         }
@@ -246,7 +258,7 @@ impl Core {
     /// A component does not take a snapshot, or a change that it was asked to prepare.
     pub fn handle_rejected(&mut self, component: ComponentId, errors: Vec<Error>, now: Now) {
         let current = (self.revision, &self.running);
-        let refused = self.components.rejected(component, &errors, current, &mut self.outputs);
+        let refused = self.components.rejected(component, &errors, (current, now), &mut self.outputs);
         let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit else { return };
         match refused {
             Refused::Change => prepare.rejected(component, self.components.name(component), errors),
@@ -285,11 +297,11 @@ impl Core {
     }
 
     pub(crate) fn reply(&mut self, session: SessionId, answer: Result<Reply, Vec<Error>>) {
-        let Some(entry) = self.sessions.get_mut(session) else { return };
-        let reply = answer.unwrap_or_else(|errors| {
-            entry.errors = entry.errors.saturating_add(1);
-            Reply::Errors(errors)
-        });
+        let failed = u32::from(answer.is_err());
+        if !self.sessions.count(session, |counts| counts.errors = counts.errors.saturating_add(failed)) {
+            return;
+        }
+        let reply = answer.unwrap_or_else(Reply::Errors);
         self.outputs.push_back(Output::Reply { session, reply });
     }
 

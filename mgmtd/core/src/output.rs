@@ -81,3 +81,24 @@ pub enum Alarm {
         reason: String,
     },
 }
+
+impl Alarm {
+    /// The name of the component that it is about.
+    pub fn component(&self) -> &str {
+        match self {
+            Alarm::Unreachable { component } | Alarm::OutOfSync { component, .. } => component,
+        }
+    }
+
+    /// What is wrong, and what to do.
+    pub fn text(&self) -> String {
+        match self {
+            Alarm::Unreachable { component } => format!(
+                "{component} is not connected, so what is committed is not in force: start it, and see its log"
+            ),
+            Alarm::OutOfSync { component, reason } => format!(
+                "{component} does not take the running configuration: {reason}. Commit a configuration that it takes"
+            ),
+        }
+    }
+}

@@ -19,16 +19,24 @@ impl Default for Limits {
     }
 }
 
+/// What RFC 6022 counts, of one session and of all since the start. Each stands still at its greatest value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Correct requests received.
+    pub(crate) requests: u32,
+    /// Messages received in place of a request that were none.
+    pub(crate) refused: u32,
+    /// Error replies sent.
+    pub(crate) errors: u32,
+}
+
 /// One open session.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) peer: Peer,
     /// When it was opened, microseconds since 1970.
     pub(crate) since_us: u64,
-    /// Requests received.
-    pub(crate) requests: u32,
-    /// Error replies sent.
-    pub(crate) errors: u32,
+    pub(crate) counts: Counts,
 }
 
 /// A held lock.
@@ -46,11 +54,22 @@ pub(crate) struct Sessions {
     open: BTreeMap<SessionId, Session>,
     locks: BTreeMap<Datastore, Held>,
     next: u32,
+    /// Sessions opened since the start.
+    pub(crate) opened: u32,
+    /// Of all sessions since the start.
+    pub(crate) counts: Counts,
 }
 
 impl Sessions {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, open: BTreeMap::new(), locks: BTreeMap::new(), next: 1 }
+        Self {
+            limits,
+            open: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            next: 1,
+            opened: 0,
+            counts: Counts::default(),
+        }
     }
 
     pub(crate) fn open(&mut self, peer: Peer, now: Now) -> Result<SessionId, Error> {
@@ -68,8 +87,9 @@ impl Sessions {
             ));
         }
         let id = self.free_id();
-        let session = Session { peer, since_us: now.unix_us, requests: 0, errors: 0 };
+        let session = Session { peer, since_us: now.unix_us, counts: Counts::default() };
         self.open.insert(id, session);
+        self.opened = self.opened.saturating_add(1);
         Ok(id)
     }
 
@@ -97,8 +117,12 @@ impl Sessions {
         self.open.get(&id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
-        self.open.get_mut(&id)
+    /// Counts something of a session, and of all. False when there is no such session.
+    pub(crate) fn count(&mut self, id: SessionId, more: impl Fn(&mut Counts)) -> bool {
+        let Some(session) = self.open.get_mut(&id) else { return false };
+        more(&mut session.counts);
+        more(&mut self.counts);
+        true
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = (SessionId, &Session)> {

@@ -1,9 +1,10 @@
-//! What `get` shows besides running: the state of this daemon (`ietf-netconf-monitoring`, `ietf-yang-library`), and
-//! of the components, which are asked for it.
+//! What `get` shows besides running: the state of this daemon (`ietf-netconf-monitoring`, `ietf-yang-library`, the
+//! alarms of `cats-system`), and of the components, which are asked for it.
 
 use crate::core::{Core, Facts};
-use crate::output::Output;
+use crate::output::{Alarm, Output};
 use crate::reads::{READ_TIMEOUT, Read};
+use crate::session::Counts;
 use crate::types::{Datastore, Now, Reading, Reply, SessionId, Ticket, Transport};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::{Module, NodeId, NodeKind, Schema, Type};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 type Element<'a, 'input> = roxmltree::Node<'a, 'input>;
 
 /// The modules whose state is this daemon's own.
-const OWN: [&str; 2] = ["ietf-netconf-monitoring", "ietf-yang-library"];
+const OWN: [&str; 3] = ["ietf-netconf-monitoring", "ietf-yang-library", "cats-system"];
 
 impl Core {
     /// Answers `get`, or asks a component first.
@@ -56,10 +57,12 @@ impl Core {
     /// The parts of this daemon's state that the filter may select.
     fn own_state(&self, filter: Option<&str>) -> Value {
         let mut state = serde_json::Map::new();
-        let wanted = |module: &str, name: &str| {
+        let implemented = |module: &str| {
             let id = self.facts.schema.module_by_name(module);
             id.is_some_and(|id| self.facts.schema.module(id).implemented)
-                && filter.is_none_or(|filter| filter.contains(name))
+        };
+        let wanted = |module: &str, name: &str| {
+            implemented(module) && filter.is_none_or(|filter| filter.contains(name))
         };
         if wanted("ietf-netconf-monitoring", "netconf-state") {
             state.insert("ietf-netconf-monitoring:netconf-state".to_owned(), self.netconf_state());
@@ -67,7 +70,24 @@ impl Core {
         if wanted("ietf-yang-library", "yang-library") {
             state.insert("ietf-yang-library:yang-library".to_owned(), yang_library(&self.facts));
         }
+        let alarms = self.alarm_list();
+        if implemented("cats-system") && !alarms.is_empty() {
+            let system = json!({ "cats-system:system": { "alarms": { "alarm": alarms } } });
+            state.insert("ietf-routing:routing".to_owned(), json!({ "ietf-cats:cats": system }));
+        }
         Value::Object(state)
+    }
+
+    /// Cheap enough to be there whatever the filter selects.
+    fn alarm_list(&self) -> Vec<Value> {
+        let entry = |(alarm, since_us): (&Alarm, u64)| {
+            json!({
+                "component": alarm.component(),
+                "alarm-text": alarm.text(),
+                "time-created": date_and_time(since_us),
+            })
+        };
+        self.components.alarms().map(entry).collect()
     }
 
     fn netconf_state(&self) -> Value {
@@ -83,17 +103,19 @@ impl Core {
                     },
                     "username": session.peer.user,
                     "login-time": date_and_time(session.since_us),
-                    "in-rpcs": session.requests,
-                    "in-bad-rpcs": 0,
-                    "out-rpc-errors": session.errors,
-                    "out-notifications": 0,
                 });
-                if let (Some(host), Value::Object(entry)) = (&session.peer.source_host, &mut entry) {
-                    entry.insert("source-host".to_owned(), json!(host));
+                if let Value::Object(entry) = &mut entry {
+                    entry.extend(counters(session.counts));
+                    if let Some(host) = &session.peer.source_host {
+                        entry.insert("source-host".to_owned(), json!(host));
+                    }
                 }
                 entry
             })
             .collect();
+        let mut statistics = counters(self.sessions.counts);
+        statistics.insert("netconf-start-time".to_owned(), json!(date_and_time(self.started_us)));
+        statistics.insert("in-sessions".to_owned(), json!(self.sessions.opened));
         json!({
             "capabilities": { "capability": self.facts.capabilities },
             "datastores": { "datastore": [self.datastore(Datastore::Running), self.datastore(Datastore::Candidate)] },
@@ -105,7 +127,7 @@ impl Core {
                 "location": ["NETCONF"],
             })).collect::<Vec<_>>() },
             "sessions": { "session": sessions },
-            "statistics": { "netconf-start-time": date_and_time(self.started_us) },
+            "statistics": statistics,
         })
     }
 
@@ -117,6 +139,13 @@ impl Core {
         }
         entry
     }
+}
+
+/// The counters of RFC 6022 section 2.1.5; `out-notifications` is absent, as nothing sends notifications.
+fn counters(counts: Counts) -> serde_json::Map<String, Value> {
+    let counters =
+        [("in-rpcs", counts.requests), ("in-bad-rpcs", counts.refused), ("out-rpc-errors", counts.errors)];
+    counters.into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect()
 }
 
 fn merge(schema: &Schema, tree: &Tree, state: &Value) -> Result<Tree, Vec<Error>> {

@@ -163,6 +163,8 @@ pub enum Request {
         version: Option<String>,
         format: Option<String>,
     },
+    /// A correct request for something that this server does not have, which this error says.
+    Unsupported(Box<Error>),
     /// `cats-exec:schema-index`.
     SchemaIndex {
         content_id: Option<String>,

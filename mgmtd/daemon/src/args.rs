@@ -1,8 +1,11 @@
 //! The command line: only what exists is offered.
 
+use cats_mgmtd_netconf::Limits;
+use cats_mgmtd_transport::SessionLimits;
 use clap::Parser;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The management daemon of catsd: datastores and NETCONF.
 #[derive(Debug, Clone, Parser)]
@@ -26,6 +29,45 @@ pub(crate) struct Args {
     /// The socket of cats-engined [default: RUN_DIR/engine.sock]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) engine: Option<PathBuf>,
+    /// Sessions that may be open, over all transports; more are refused
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = at_least(1, MAX_SESSIONS))]
+    pub(crate) max_sessions: u64,
+    /// Sessions that one user may have open; more are refused
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = at_least(1, MAX_SESSIONS))]
+    pub(crate) max_sessions_per_user: u64,
+    /// The largest message that a client may send; a larger one is answered with too-big
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, value_parser = at_least(4096, MAX_MESSAGE))]
+    pub(crate) max_message_bytes: u64,
+    /// A session that asks nothing for so long is closed [default: never]
+    #[arg(long, value_name = "SECONDS", value_parser = at_least(1, u64::from(u32::MAX)))]
+    pub(crate) idle_timeout: Option<u64>,
+}
+
+/// The hub's queues are sized for so many sessions and some more.
+const MAX_SESSIONS: u64 = 4096;
+
+/// The parser's offsets have 32 bits.
+const MAX_MESSAGE: u64 = 1 << 30;
+
+fn at_least(least: u64, most: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..=most)
+}
+
+impl Args {
+    /// The bounds on sessions that the transports keep.
+    pub(crate) fn session_limits(&self) -> SessionLimits {
+        let count = |option: u64| usize::try_from(option).unwrap_or(usize::MAX);
+        SessionLimits { total: count(self.max_sessions), per_user: count(self.max_sessions_per_user) }
+    }
+
+    /// The bounds of each session.
+    pub(crate) fn message_limits(&self) -> Limits {
+        Limits {
+            message: usize::try_from(self.max_message_bytes).unwrap_or(usize::MAX),
+            idle: self.idle_timeout.map(Duration::from_secs),
+            ..Limits::default()
+        }
+    }
 }
 
 /// One `--user`.

@@ -10,7 +10,7 @@ use cats_engine_wire::management::Change;
 use cats_mgmtd_core::{
     Attachment, ComponentId, Core, End, Event, Now, Output, Peer, Reply, Request, SessionId, Ticket,
 };
-use cats_mgmtd_netconf::CloseReason;
+use cats_mgmtd_netconf::{CloseReason, Refusals};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
@@ -42,6 +42,7 @@ pub(crate) struct Opened {
 pub(crate) enum Input {
     Open { peer: Peer, answer: oneshot::Sender<Result<Opened, Error>> },
     Request { session: SessionId, request: Request, answer: oneshot::Sender<Reply> },
+    Refused { session: SessionId, more: Refusals },
     Dropped { session: SessionId },
     Validated { ticket: Ticket, verdict: Result<Tree, Vec<Error>> },
     Recorded { ticket: Ticket, result: Result<(), Error> },
@@ -163,6 +164,7 @@ impl Hub {
                     self.core.handle_request(session, request, now);
                 }
             }
+            Input::Refused { session, more } => self.core.handle_refused(session, more.bad_rpcs, more.rpcs),
             Input::Dropped { session } => {
                 self.sessions.remove(&session);
                 self.core.handle_dropped(session, now);

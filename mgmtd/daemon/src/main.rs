@@ -16,9 +16,7 @@ mod session;
 mod startup;
 
 use args::Args;
-use cats_mgmtd_transport::{
-    Admission, Connection, HostKey, LocalListener, SessionLimits, SshLimits, SshListener, Users,
-};
+use cats_mgmtd_transport::{Admission, Connection, HostKey, LocalListener, SshLimits, SshListener, Users};
 use clap::Parser;
 use hub::{Hub, HubSender, Input, Workers};
 use startup::{Ready, StartError};
@@ -66,13 +64,18 @@ async fn run(args: Args) -> Result<(), StartError> {
     let (revision, revisions) = watch::channel(store.revision());
     let identity = engine::Identity { content_id, datastore_id: store.instance().to_owned() };
     let thread = |what: &'static str| StartError::system(format!("cannot start the {what} thread"));
-    let oracle = oracle::start(compiled, Arc::clone(&schema), startup::SESSIONS, sender.clone())
+    let oracle = oracle::start(compiled, Arc::clone(&schema), startup::sessions(&args), sender.clone())
         .map_err(thread("oracle"))?;
     let (recorder, recording) =
         recorder::start(store, Arc::clone(&schema), sender.clone()).map_err(thread("recorder"))?;
     let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, revision });
     let mut hub = tokio::spawn(hub.run(inputs));
-    let shared = Arc::new(session::Shared { schema, capabilities, hub: sender.clone() });
+    let shared = Arc::new(session::Shared {
+        schema,
+        capabilities,
+        limits: args.message_limits(),
+        hub: sender.clone(),
+    });
     let (alive, sessions) = mpsc::channel(1);
     let listeners = listen(&args, shared, alive).await?;
     let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
@@ -119,7 +122,7 @@ async fn listen(
     shared: Arc<session::Shared>,
     alive: mpsc::Sender<()>,
 ) -> Result<tokio::task::AbortHandle, StartError> {
-    let admission = Admission::new(SessionLimits::default());
+    let admission = Admission::new(args.session_limits());
     let (accepted, mut connections) = mpsc::channel::<Connection>(ACCEPTED);
     let path = args.run_dir.join("netconf.sock");
     let local = LocalListener::bind(&path, Arc::clone(&admission))

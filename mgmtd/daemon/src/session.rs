@@ -21,6 +21,7 @@ const EXEC: &str = "urn:catsd:yang:cats-exec";
 pub(crate) struct Shared {
     pub(crate) schema: Arc<Schema>,
     pub(crate) capabilities: Vec<String>,
+    pub(crate) limits: netconf::Limits,
     pub(crate) hub: HubSender,
 }
 
@@ -40,11 +41,8 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
         }
         Err(_) => return,
     };
-    let settings = Settings {
-        session_id: session.0,
-        capabilities: shared.capabilities.clone(),
-        limits: netconf::Limits::default(),
-    };
+    let settings =
+        Settings { session_id: session.0, capabilities: shared.capabilities.clone(), limits: shared.limits };
     let state = netconf::Session::new(settings, now().instant);
     let responder = Responder { session, shared: Arc::clone(&shared) };
     let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
@@ -71,10 +69,8 @@ struct Responder {
 
 impl Respond for Responder {
     async fn respond(&mut self, rpc: Rpc) -> netconf::Reply {
-        let request = match request_of(rpc.operation, &self.shared.schema) {
-            Ok(request) => request,
-            Err(error) => return netconf::Reply::Errors(vec![error]),
-        };
+        let request = request_of(rpc.operation, &self.shared.schema)
+            .unwrap_or_else(|error| Request::Unsupported(Box::new(error)));
         let (answer, reply) = oneshot::channel();
         let input = Input::Request { session: self.session, request, answer };
         let sent = self.shared.hub.send(input).await;
@@ -85,6 +81,11 @@ impl Respond for Responder {
                 netconf::Reply::Errors(vec![Error::protocol(ErrorTag::ResourceDenied, message)])
             }
         }
+    }
+
+    async fn refused(&mut self, more: netconf::Refusals) {
+        // A hub that is gone counts no more.
+        let _ = self.shared.hub.send(Input::Refused { session: self.session, more }).await;
     }
 }
 

@@ -18,8 +18,10 @@ use std::sync::Arc;
 /// The journal is folded into a snapshot from this size on, bytes.
 const COMPACT_AT: u64 = 16 << 20;
 
-/// More sessions than the transports let in, so that a refusal is theirs.
-pub(crate) const SESSIONS: usize = 512;
+/// More sessions than the transports let in, so that a refusal is theirs: some may be ending still.
+pub(crate) fn sessions(args: &Args) -> usize {
+    args.session_limits().total * 2
+}
 
 /// Why the daemon does not start, or does not go on.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +105,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     }
     let content_id = compiled.content_id().to_owned();
     let capabilities = capabilities(&schema, &compiled);
-    let facts = facts(&schema, &compiled, &capabilities);
+    let facts = facts(&schema, &compiled, &capabilities, sessions(args));
     let core = Core::new(facts, running, revision, hub::now());
     Ok(Ready { core, rules, schema, compiled, store, capabilities, content_id })
 }
@@ -140,7 +142,7 @@ fn restore(schema: &Schema, compiled: &Compiled, found: &Recovered) -> Result<Tr
     Err(gone.iter().map(|change| error(change.path.render(schema))).collect())
 }
 
-fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String]) -> Facts {
+fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], sessions: usize) -> Facts {
     let modules = schema.modules.iter().filter_map(|module| {
         let yang = compiled.source(&module.name, module.revision.as_deref())?;
         Some(ModuleText {
@@ -161,7 +163,7 @@ fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String]) -> 
             .collect(),
         modules: modules.collect(),
         components: vec![hub::ENGINE.to_owned()],
-        limits: Limits { sessions: SESSIONS, sessions_per_user: SESSIONS },
+        limits: Limits { sessions, sessions_per_user: sessions },
         schema: Arc::clone(schema),
     }
 }

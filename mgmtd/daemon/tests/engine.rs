@@ -194,6 +194,49 @@ fn state_is_asked_of_the_engine_page_by_page_and_shown_with_the_configuration() 
 }
 
 #[test]
+fn an_engine_that_refuses_its_snapshot_is_an_alarm_until_it_takes_one() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut engine = Engine::start(&place);
+    engine.attached(0, true);
+    let Call::Snapshot { reply, .. } = engine.call() else { panic!("a snapshot") };
+    let fault = Fault {
+        path: String::new(),
+        tag: "operation-failed".to_owned(),
+        app_tag: None,
+        message: "no such table".to_owned(),
+    };
+    reply.send(Err(vec![fault])).unwrap();
+    let alarm = |session: &mut daemon::Session| {
+        // The engine would have to answer if it were asked for this.
+        let xml = session.data(&format!(
+            "<get><filter><routing xmlns=\"{ROUTING}\"><cats xmlns=\"{CATS}\">\
+             <system xmlns=\"urn:catsd:yang:cats-system\"><alarms/></system></cats></routing></filter></get>"
+        ));
+        text_of(&xml, "alarm-text").map(str::to_owned)
+    };
+    let mut session = daemon.client();
+    let until = |session: &mut daemon::Session, wanted: Option<&str>| {
+        // Each look is a round trip through the daemon, so the bound is one of work, not of time.
+        let as_wanted = |found: &Option<String>| match (found, wanted) {
+            (Some(text), Some(words)) => text.contains(words),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let found = (0..10_000).map(|_| alarm(session)).find(as_wanted);
+        assert!(found.is_some(), "never {wanted:?}, but {:?}", alarm(session));
+    };
+    until(&mut session, Some("no such table"));
+    session.ok(&edit("<one>1</one>"));
+    session.ok("<commit/>");
+    engine.loaded(1);
+    until(&mut session, None);
+}
+
+const ROUTING: &str = "urn:ietf:params:xml:ns:yang:ietf-routing";
+const CATS: &str = "urn:ietf:params:xml:ns:yang:ietf-cats";
+
+#[test]
 fn state_that_the_engine_cannot_give_is_an_error() {
     let (_place, daemon, mut engine) = pair();
     let mut session = daemon.client();

@@ -170,6 +170,74 @@ fn sessions_locks_and_schemas_show_in_the_monitoring_state() {
     );
 }
 
+/// The entry of a session in the monitoring state, or the counters of all sessions.
+fn counters(xml: &str) -> [u32; 3] {
+    ["in-rpcs", "in-bad-rpcs", "out-rpc-errors"].map(|name| text_of(xml, name).unwrap().parse().unwrap())
+}
+
+#[test]
+fn correct_wrong_and_refused_requests_are_counted_by_session_and_in_all() {
+    let place = Place::new();
+    let daemon = place.start();
+    let (mut a, mut b) = (daemon.client(), daemon.client());
+    // Two operations in one rpc are no correct rpc; the other two are, and what they ask is refused.
+    for wrong in ["<commit/><commit/>", "<edit-config/>", "<frobnicate xmlns=\"urn:nobody\"/>"] {
+        a.refused(wrong);
+    }
+    let ns = "urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring";
+    let mut state = |content: &str| {
+        b.data(&format!(
+            "<get><filter><netconf-state xmlns=\"{ns}\">{content}</netconf-state></filter></get>"
+        ))
+    };
+    let id = a.hello.session_id.unwrap();
+    let one = state(&format!("<sessions><session><session-id>{id}</session-id></session></sessions>"));
+    assert_eq!(counters(&one), [2, 1, 3], "{one}");
+    assert_eq!(text_of(&one, "out-notifications"), None, "there are no notifications");
+    let all = state("<statistics/>");
+    assert_eq!((counters(&all), text_of(&all, "in-sessions")), ([4, 1, 3], Some("2")), "{all}");
+    a.ok("<close-session/>");
+    assert_eq!(a.receive(), None);
+    assert_eq!(counters(&state("<statistics/>")), [6, 1, 3], "what has ended still counts");
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_an_alarm_in_the_state() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    let routing = "urn:ietf:params:xml:ns:yang:ietf-routing";
+    for filter in [String::new(), format!("<filter><routing xmlns=\"{routing}\"/></filter>")] {
+        let xml = session.data(&format!("<get>{filter}</get>"));
+        assert_eq!(text_of(&xml, "component"), Some("cats-engined"), "{xml}");
+        assert!(text_of(&xml, "alarm-text").is_some_and(|text| text.contains("is not connected")), "{xml}");
+        assert!(text_of(&xml, "time-created").is_some_and(|time| time.starts_with("20")), "{xml}");
+    }
+    let xml = session.data("<get-config><source><running/></source></get-config>");
+    assert_eq!(text_of(&xml, "component"), None, "an alarm is no configuration");
+}
+
+/// The case P65: the limits are options.
+#[test]
+fn limits_of_the_command_line_hold() {
+    let place = Place::new();
+    let module = place.path("example-knobs.yang");
+    let limits = ["--max-sessions", "3", "--max-sessions-per-user", "2", "--max-message-bytes", "4096"];
+    let arguments = [&["--extra-module", module.to_str().unwrap()][..], &limits].concat();
+    let daemon = place.start_with(&arguments);
+    let (mut first, _second) = (daemon.client(), daemon.client());
+    let refused = daemon.refused();
+    assert!(refused.contains("has 2 sessions open"), "{refused}");
+    let error = first.refused(&edit(&"<one>1</one>".repeat(500)));
+    assert_eq!(error.tag, ErrorTag::TooBig);
+    assert!(error.message.contains("at most 4096"), "{error:?}");
+    first.ok("<discard-changes/>");
+    drop(daemon);
+    let idle = [&arguments[..2], &["--idle-timeout", "1"]].concat();
+    assert_eq!(place.start_with(&idle).client().receive(), None, "a silent session is closed");
+    assert!(place.fails(&["--max-sessions", "0"]).contains("--max-sessions"));
+}
+
 #[test]
 fn killed_sessions_lose_their_connection_and_their_locks() {
     let place = Place::new();

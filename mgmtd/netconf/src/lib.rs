@@ -31,4 +31,4 @@ pub use rpc::{
     Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source, TestOption,
     operation_not_supported, unknown_namespace,
 };
-pub use session::{CloseReason, Limits, Output, Session, Settings, refuse_session};
+pub use session::{CloseReason, Limits, Output, Refusals, Session, Settings, refuse_session};

@@ -94,6 +94,25 @@ pub enum CloseReason {
     Connection(String),
 }
 
+/// Messages that never became a request, as RFC 6022 counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// No correct `<rpc>`: no XML, or an error of the layers up to `rpc`.
+    pub bad_rpcs: u32,
+    /// A correct `<rpc>` whose operation is not.
+    pub rpcs: u32,
+}
+
+impl Refusals {
+    /// Those since `before`.
+    pub fn since(self, before: Refusals) -> Refusals {
+        Refusals {
+            bad_rpcs: self.bad_rpcs.saturating_sub(before.bad_rpcs),
+            rpcs: self.rpcs.saturating_sub(before.rpcs),
+        }
+    }
+}
+
 /// What is written to a peer that gets no session: an `<rpc-reply>` with one error in place of the hello, which
 /// [`crate::Client`] reports as [`HelloError::Refused`].
 pub fn refuse_session(error: Error) -> Vec<u8> {
@@ -115,6 +134,7 @@ pub struct Session {
     waiting: Vec<u8>,
     /// The request in progress.
     current: Option<Current>,
+    refused: Refusals,
     ended: bool,
     last_heard: Instant,
     outputs: VecDeque<Output>,
@@ -142,6 +162,7 @@ impl Session {
             stage: Stage::Hello { deadline: now + settings.limits.hello },
             waiting: Vec::new(),
             current: None,
+            refused: Refusals::default(),
             ended: false,
             last_heard: now,
             outputs: VecDeque::new(),
@@ -182,6 +203,11 @@ impl Session {
     /// How many bytes wait behind the request in progress.
     pub fn backlog(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// What was answered with an error without becoming a request.
+    pub fn refused(&self) -> Refusals {
+        self.refused
     }
 
     /// Takes what the peer sent, in any segmentation.
@@ -313,6 +339,11 @@ impl Session {
 
     /// Answers what never became a request.
     fn refuse(&mut self, attributes: &Echo, mut error: Error) {
+        let count = match error.kind {
+            ErrorType::Transport | ErrorType::Rpc => &mut self.refused.bad_rpcs,
+            ErrorType::Protocol | ErrorType::Application => &mut self.refused.rpcs,
+        };
+        *count = count.saturating_add(1);
         // RFC 6241 appendix A: malformed-message is not for a peer that has base:1.0 only.
         if self.sending == Framing::EndOfMessage && error.tag == ErrorTag::MalformedMessage {
             error.tag = ErrorTag::OperationFailed;

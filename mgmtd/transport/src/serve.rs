@@ -1,7 +1,7 @@
 //! Drives a NETCONF session over a connection.
 
 use crate::connection::{Connection, FINISH, Stream};
-use cats_mgmtd_netconf::{CloseReason, Modules, Output, Reply, Rpc, Session};
+use cats_mgmtd_netconf::{CloseReason, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -21,6 +21,9 @@ pub trait Respond: Send {
     /// The answer to `rpc`. The future is dropped only when the session is killed or the server shuts down; when the
     /// peer just goes away it is driven to its end.
     fn respond(&mut self, rpc: Rpc) -> impl Future<Output = Reply> + Send;
+
+    /// So many more messages are answered with an error without being requests; called before the answers are written.
+    fn refused(&mut self, more: Refusals) -> impl Future<Output = ()> + Send;
 }
 
 /// Runs `session` over `connection` until it ends, and says why it ended. `kill` ends it from outside; dropping the
@@ -34,9 +37,16 @@ pub async fn serve<R: Respond>(
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
     let Connection { stream, channel, _ticket, .. } = connection;
-    let mut driver = Driver { stream, session, kill: Some(kill), ended: false, buffer: vec![0; 32 << 10] };
+    let mut driver = Driver {
+        stream,
+        session,
+        kill: Some(kill),
+        refused: Refusals::default(),
+        ended: false,
+        buffer: vec![0; 32 << 10],
+    };
     let reason = loop {
-        let request = match driver.drain().await {
+        let request = match driver.drain(&mut responder).await {
             Ok(request) => request,
             Err(reason) => break reason,
         };
@@ -60,6 +70,8 @@ struct Driver {
     stream: Box<dyn Stream>,
     session: Session,
     kill: Option<oneshot::Receiver<CloseReason>>,
+    /// Refused messages that the responder was told of.
+    refused: Refusals,
     /// The peer sends no more.
     ended: bool,
     buffer: Vec<u8>,
@@ -67,8 +79,13 @@ struct Driver {
 
 impl Driver {
     /// Writes what the session has to say, up to a request or the end.
-    async fn drain(&mut self) -> Result<Option<Rpc>, CloseReason> {
+    async fn drain<R: Respond>(&mut self, responder: &mut R) -> Result<Option<Rpc>, CloseReason> {
         while let Some(output) = self.session.poll_output() {
+            let refused = self.session.refused();
+            if refused != self.refused {
+                responder.refused(refused.since(self.refused)).await;
+                self.refused = refused;
+            }
             match output {
                 Output::Send(bytes) => self.write(&bytes).await?,
                 Output::Request(rpc) => return Ok(Some(rpc)),

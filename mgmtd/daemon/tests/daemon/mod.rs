@@ -120,6 +120,15 @@ impl Daemon {
         Session::open(&self.socket)
     }
 
+    /// What a connection that gets no session is told.
+    pub fn refused(&self) -> String {
+        let mut stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -3,7 +3,9 @@
 #![allow(dead_code, missing_docs, unreachable_pub)] // each test program uses a part
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
-use cats_mgmtd_netconf::{CloseReason, Limits, NoModules, Operation, Reply, Rpc, Session, Settings};
+use cats_mgmtd_netconf::{
+    CloseReason, Limits, NoModules, Operation, Refusals, Reply, Rpc, Session, Settings,
+};
 use cats_mgmtd_transport::{
     Admission, Connection, HostKey, LocalListener, Respond, SessionLimits, SshLimits, SshListener, Users,
     serve,
@@ -80,6 +82,8 @@ impl Respond for Echo {
             _ => Reply::Ok,
         }
     }
+
+    async fn refused(&mut self, _more: Refusals) {}
 }
 
 impl Lab {
