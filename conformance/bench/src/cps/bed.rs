@@ -19,9 +19,17 @@ const LIMITS: &str = "<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><admissio
 const SLOTS: u32 = 1_000_000_000;
 
 /// A running deployment. Instance B is selected, and nothing serves there any more.
-pub(super) enum Bed {
-    One { node: Node, hosts: OneNode, _lab: Lab },
-    Four { selector: Node, ingress: Node, _egresses: [Node; 2], hosts: Section14, _lab: Lab },
+pub(super) struct Bed {
+    /// The C-PS's node first, then the ingress's if it is another one.
+    measured: Vec<Node>,
+    _egresses: Vec<Node>,
+    hosts: Hosts,
+    _lab: Lab,
+}
+
+enum Hosts {
+    One(OneNode),
+    Four(Box<Section14>),
 }
 
 impl Bed {
@@ -30,7 +38,8 @@ impl Bed {
         let started = AllInOne::start("bench-one", Links::default()).map_err(|error| error.to_string())?;
         let AllInOne { node, servers, hosts, lab } = started;
         drop(servers);
-        Self::One { node, hosts, _lab: lab }.prepared()
+        let hosts = Hosts::One(hosts);
+        Self { measured: vec![node], _egresses: Vec::new(), hosts, _lab: lab }.prepared()
     }
 
     /// C-PS, ingress and two egresses apart, with gRPC between them.
@@ -38,18 +47,16 @@ impl Bed {
         let started = FourNodes::start("bench-four", Links::default()).map_err(|error| error.to_string())?;
         let FourNodes { selector, ingress, egresses, servers, hosts, lab, .. } = started;
         drop(servers);
-        Self::Four { selector, ingress, _egresses: egresses, hosts, _lab: lab }.prepared()
+        let hosts = Hosts::Four(Box::new(hosts));
+        Self { measured: vec![selector, ingress], _egresses: egresses.into(), hosts, _lab: lab }.prepared()
     }
 
     fn prepared(self) -> Result<Self, String> {
         let roomy = |metric: Metric| Metric { gas: SLOTS, ..metric };
         let config = cats(&[LIMITS.to_owned(), metrics(roomy(Metric::A), roomy(Metric::B))].concat());
-        let selector = match &self {
-            Self::One { node, .. } => node,
-            Self::Four { selector, .. } => selector,
-        };
+        let selector = self.measured.first().ok_or("there is no C-PS")?;
         selector.configure(&config).map_err(|error| error.to_string())?;
-        for process in self.measured()? {
+        for process in self.processes()? {
             for thread in threads(process)? {
                 pin(Pid::from_raw(thread), MEASURED_CPU)?;
             }
@@ -59,22 +66,22 @@ impl Bed {
 
     /// Whether requests and bindings go over gRPC.
     pub(super) fn is_distributed(&self) -> bool {
-        matches!(self, Self::Four { .. })
+        matches!(self.hosts, Hosts::Four(_))
     }
 
     /// The client's host.
     pub(super) fn client(&self) -> &Namespace {
-        match self {
-            Self::One { hosts, .. } => &hosts.client,
-            Self::Four { hosts, .. } => &hosts.client,
+        match &self.hosts {
+            Hosts::One(hosts) => &hosts.client,
+            Hosts::Four(hosts) => &hosts.client,
         }
     }
 
     /// Instance B's host.
     pub(super) fn instance(&self) -> &Namespace {
-        let [_, b] = match self {
-            Self::One { hosts, .. } => &hosts.instances,
-            Self::Four { hosts, .. } => &hosts.instances,
+        let [_, b] = match &self.hosts {
+            Hosts::One(hosts) => &hosts.instances,
+            Hosts::Four(hosts) => &hosts.instances,
         };
         b
     }
@@ -90,7 +97,7 @@ impl Bed {
     /// CPU time of the engines that take part in setting a flow up, s.
     pub(super) fn cpu_seconds(&self) -> Result<f64, String> {
         let mut nanos = 0;
-        for process in self.measured()? {
+        for process in self.processes()? {
             for thread in threads(process)? {
                 nanos += crate::cpu::nanos(&format!("/proc/{process}/task/{thread}/schedstat"))?;
             }
@@ -100,15 +107,10 @@ impl Bed {
         Ok(seconds)
     }
 
-    fn measured(&self) -> Result<Vec<u32>, String> {
-        let nodes = match self {
-            Self::One { node, .. } => vec![node],
-            Self::Four { selector, ingress, .. } => vec![selector, ingress],
-        };
-        nodes
-            .into_iter()
-            .map(|node| node.engined_pid().ok_or_else(|| "the engine is gone".to_owned()))
-            .collect()
+    fn processes(&self) -> Result<Vec<u32>, String> {
+        let engine =
+            |node: &Node| node.engined_pid().ok_or_else(|| format!("the engine of {} is gone", node.name()));
+        self.measured.iter().map(engine).collect()
     }
 }
 

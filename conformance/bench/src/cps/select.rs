@@ -166,31 +166,32 @@ fn config(instances: u32) -> Result<CpsConfig, String> {
             bandwidth: None,
         });
     }
-    let service = ServiceConfig {
-        cs_id,
-        name: None,
-        enabled: true,
-        matches: vec![ServiceMatch {
-            address: SERVICE.ip(),
-            protocol: Some(Protocol::UDP),
-            port: Some(SERVICE.port()),
-        }],
-        tenants: Vec::new(),
-        precedence: Precedence::Reject,
-        constraints: Constraints::default(),
-        policy: Policy::default(),
-        instances: list,
-    };
     let no_limit =
         Admission { client_rate: 1_000_000_000, tenant_rate: 1_000_000_000, ..Admission::default() };
     Ok(CpsConfig {
-        services: vec![service],
+        services: vec![service(cs_id, list)],
         metrics,
         paths,
         forwarders,
         admission: no_limit,
         ..CpsConfig::default()
     })
+}
+
+fn service(cs_id: CsId, instances: Vec<InstanceConfig>) -> ServiceConfig {
+    let matches =
+        ServiceMatch { address: SERVICE.ip(), protocol: Some(Protocol::UDP), port: Some(SERVICE.port()) };
+    ServiceConfig {
+        cs_id,
+        name: None,
+        enabled: true,
+        matches: vec![matches],
+        tenants: Vec::new(),
+        precedence: Precedence::Reject,
+        constraints: Constraints::default(),
+        policy: Policy::default(),
+        instances,
+    }
 }
 
 fn request(transaction: TransactionId, ingress: NodeId, key: FlowKey) -> ServiceRequest {
