@@ -14,7 +14,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -52,7 +51,7 @@ pub struct Lab {
     pub dir: TempDir,
     pub address: SocketAddr,
     /// Requests answered so far.
-    pub answered: Arc<AtomicUsize>,
+    answered: watch::Receiver<usize>,
     /// Why sessions ended, and whose they were, in order.
     pub ended: watch::Receiver<Vec<(String, CloseReason)>>,
     /// Killers of the sessions, in order of their begin.
@@ -68,12 +67,12 @@ impl Drop for Lab {
 
 struct Echo {
     data: usize,
-    answered: Arc<AtomicUsize>,
+    answered: Arc<watch::Sender<usize>>,
 }
 
 impl Respond for Echo {
     async fn respond(&mut self, rpc: Rpc) -> Reply {
-        self.answered.fetch_add(1, Ordering::SeqCst);
+        self.answered.send_modify(|count| *count += 1);
         match rpc.operation {
             Operation::Get { .. } => {
                 Reply::Data(format!("<echo xmlns=\"urn:echo\">{}</echo>", "x".repeat(self.data)))
@@ -102,10 +101,10 @@ impl Lab {
         let address = ssh.local_addr().unwrap();
         let local = LocalListener::bind(&dir.path().join("netconf.sock"), admission).unwrap();
         let (accepted, connections) = mpsc::channel(16);
-        let answered = Arc::new(AtomicUsize::new(0));
+        let (counter, answered) = watch::channel(0);
         let (ended_sender, ended) = watch::channel(Vec::new());
         let (kill_sender, kills) = mpsc::channel(64);
-        let echo = (setup.data, Arc::clone(&answered));
+        let echo = (setup.data, Arc::new(counter));
         let tasks = vec![
             tokio::spawn(ssh.run(accepted.clone())),
             tokio::spawn(local.run(accepted)),
@@ -141,6 +140,12 @@ impl Lab {
         self.ssh("ann", &self.dir.path().join("ann"))
     }
 
+    /// Waits until so many requests are answered, or about to be; returns how many there are then.
+    pub async fn answered(&mut self, count: usize) -> usize {
+        let answered = self.answered.wait_for(|answered| *answered >= count);
+        *tokio::time::timeout(PATIENCE, answered).await.unwrap().unwrap()
+    }
+
     /// Waits until so many sessions have ended.
     pub async fn ended(&mut self, count: usize) -> Vec<(String, CloseReason)> {
         let ended = self.ended.wait_for(|ended| ended.len() >= count);
@@ -150,7 +155,7 @@ impl Lab {
 
 async fn sessions(
     mut connections: mpsc::Receiver<Connection>,
-    (data, answered): (usize, Arc<AtomicUsize>),
+    (data, answered): (usize, Arc<watch::Sender<usize>>),
     ended: watch::Sender<Vec<(String, CloseReason)>>,
     kills: mpsc::Sender<oneshot::Sender<CloseReason>>,
 ) {
