@@ -4,6 +4,7 @@
 //! engine reads the same configuration by the same functions.
 
 mod check;
+mod forwarder;
 mod selector;
 mod services;
 

@@ -1,6 +1,6 @@
 //! What YANG cannot say of a configuration.
 
-use super::{Violation, selector, services};
+use super::{Violation, forwarder, selector, services};
 use crate::cps::ServiceConfig;
 use cats_engine_types::{CsId, ServiceMatch};
 use cats_yang_model::Config;
@@ -14,9 +14,11 @@ use std::sync::Arc;
 pub fn check(old: &Config, new: &Config) -> Vec<Violation> {
     let (old, new) = (&old.cats, &new.cats);
     let mut violations = Vec::new();
-    if !same_services(old, new) {
+    let same_forwarder = Arc::ptr_eq(&old.forwarder, &new.forwarder) && Arc::ptr_eq(&old.base, &new.base);
+    if !(same_services(old, new) && same_forwarder) {
         let services = services::services(new, &mut violations);
         overlaps(&services, &mut violations);
+        forwarder::check(new, &services, &mut violations);
     }
     let same_limit = old.base.metric_limits == new.base.metric_limits;
     if !(same_limit && Arc::ptr_eq(&old.service_metrics, &new.service_metrics)) {

@@ -7,7 +7,7 @@ use cats_datapath_core::{
 use cats_engine_core::config::{CATS, Violation, node, noted};
 use cats_engine_core::cps::{Admission, ServiceConfig};
 use cats_engine_types::{
-    CsId, CsciId, Encapsulation, Locator, NodeId, Protocol, Segments, ServiceAddress, ServiceMatch, TenantId,
+    CsId, CsciId, Encapsulation, Locator, NodeId, Protocol, Segments, ServiceAddress, TenantId,
 };
 use cats_yang_model::generated::cats_forwarder as model;
 use cats_yang_model::generated::ietf_cats::Cats;
@@ -36,7 +36,7 @@ pub(super) fn read(
     let ingress = forwarder.ingress.as_ref();
     let config = ForwarderConfig {
         underlay_source: forwarder.underlay_source,
-        ingress: ingress.map(|ingress| read_ingress(cats, ingress, services, violations)),
+        ingress: ingress.map(|ingress| read_ingress(cats, ingress, services)),
         egress: forwarder.egress.as_ref().map(|egress| read_egress(egress, &name, violations)),
         node: name,
     };
@@ -55,12 +55,7 @@ pub(super) fn read(
     Some(Forwarding { config, max_segments: ingress.map_or(0, |ingress| ingress.max_segments()), remote })
 }
 
-fn read_ingress(
-    cats: &Cats,
-    ingress: &model::Ingress,
-    services: &[ServiceConfig],
-    violations: &mut Vec<Violation>,
-) -> IngressConfig {
+fn read_ingress(cats: &Cats, ingress: &model::Ingress, services: &[ServiceConfig]) -> IngressConfig {
     let access = |entry: &std::sync::Arc<model::AccessInterface>| AccessInterface {
         name: entry.name.clone(),
         tenant: TenantId(entry.tenant()),
@@ -68,7 +63,7 @@ fn read_ingress(
     // A neighbour asks only for what it takes for on-link: the answer hurts nobody else.
     let on_link =
         services.iter().flat_map(|service| &service.matches).map(|traffic| traffic.address).collect();
-    let (addresses, standing) = addresses(services, violations);
+    let (addresses, standing) = addresses(services);
     IngressConfig {
         access: ingress.access_interface.values().map(access).collect(),
         services: addresses,
@@ -95,11 +90,11 @@ type Standing = BTreeSet<(ServiceAddress, CsId)>;
 /// The addresses that the data plane looks for. A service without a protocol is there with both. One that is not
 /// enabled has an address that no enabled one has, so that its packets come to the path selector, which refuses new
 /// flows; elsewhere its established flows stand.
-fn addresses(services: &[ServiceConfig], violations: &mut Vec<Violation>) -> (Addresses, Standing) {
+fn addresses(services: &[ServiceConfig]) -> (Addresses, Standing) {
     let (mut found, mut standing) = (Addresses::new(), Standing::new());
     let (enabled, disabled): (Vec<_>, Vec<_>) = services.iter().partition(|service| service.enabled);
     for service in enabled.into_iter().chain(disabled) {
-        for address in service_addresses(service, violations) {
+        for address in service_addresses(service) {
             match found.entry(address) {
                 Entry::Vacant(entry) => drop(entry.insert(service.cs_id)),
                 Entry::Occupied(entry) if *entry.get() == service.cs_id => {}
@@ -110,34 +105,17 @@ fn addresses(services: &[ServiceConfig], violations: &mut Vec<Violation>) -> (Ad
     (found, standing)
 }
 
-fn service_addresses(service: &ServiceConfig, violations: &mut Vec<Violation>) -> Vec<ServiceAddress> {
+fn service_addresses(service: &ServiceConfig) -> Vec<ServiceAddress> {
     let mut found = Vec::new();
     for traffic in &service.matches {
-        let Some(port) = traffic.port else {
-            violations.push(without_port(service.cs_id, traffic));
-            continue;
-        };
+        // A match without a port was refused by the checks.
+        let Some(port) = traffic.port else { continue };
         let both = [Protocol::TCP, Protocol::UDP].into_iter();
         for protocol in both.filter(|protocol| traffic.protocol.is_none_or(|only| only == *protocol)) {
             found.push(ServiceAddress { address: traffic.address, protocol, port });
         }
     }
     found
-}
-
-fn without_port(service: CsId, traffic: &ServiceMatch) -> Violation {
-    Violation {
-        path: format!(
-            "{CATS}/cats-services:services/service[cs-id='{service}']/address[.='{}']",
-            traffic.address
-        ),
-        tag: "operation-failed".to_owned(),
-        app_tag: Some("not-realisable".to_owned()),
-        message: format!(
-            "this node's data plane steers single ports; set server-port in \
-             {CATS}/traffic-classifiers/traffic-classifier[cs-id='{service}']"
-        ),
-    }
 }
 
 fn read_egress(egress: &model::Egress, name: &NodeId, violations: &mut Vec<Violation>) -> EgressConfig {

@@ -115,6 +115,47 @@ fn the_limit_of_metrics_is_kept() {
 }
 
 #[test]
+fn what_no_forwarder_can_do_is_refused_whether_or_not_one_is_there() {
+    let with = |base: Value, forwarder: Value| {
+        config(json!({
+            "base": base,
+            "cats-services:services": { "service": [service("1", json!({ "address": ["192.0.2.100"] }))] },
+            "cats-forwarder:forwarder": forwarder,
+        }))
+    };
+    let forwarder = json!({
+        "node-id": "N",
+        "ingress": {
+            "access-interface": [{ "name": "a b" }, { "name": "acc0" }],
+            "decapsulation-sid-v4": "2001:db8::4", "decapsulation-sid-v6": "2001:db8::6",
+        },
+        "egress": { "decapsulation-sid-v6": "2001:db8::4",
+            "delivery": [{ "csci-id": 0, "locator": [{ "address": "198.51.100.1" }] }] },
+    });
+    let new = with(json!({ "enable": true, "flow-limits": 0 }), forwarder.clone());
+    let start = "/ietf-routing:routing/ietf-cats:cats";
+    let violations = refused(&new);
+    let found: Vec<_> = violations.iter().map(|v| v.path.strip_prefix(start).unwrap()).collect();
+    assert_eq!(
+        found,
+        [
+            "/cats-forwarder:forwarder/egress/decapsulation-sid-v6",
+            "/base/flow-limits",
+            "/cats-forwarder:forwarder/ingress/access-interface[name='a b']",
+            "/cats-services:services/service[cs-id='1']/address[.='192.0.2.100']",
+            "/cats-forwarder:forwarder/egress/delivery[csci-id='0']/csci-id",
+        ]
+    );
+    assert!(violations[3].message.contains("set server-port"), "{}", violations[3].message);
+    // Each change that makes it so is looked at.
+    let off = with(json!({ "enable": false, "flow-limits": 0 }), forwarder);
+    assert_eq!(refused(&off), []);
+    assert_eq!(check(&off, &new).len(), 5);
+    let selector = with(json!({ "enable": true }), json!({ "node-id": "N" }));
+    assert_eq!(refused(&selector), [], "a path selector steers services of all ports");
+}
+
+#[test]
 fn what_did_not_change_is_not_looked_at_again() {
     let overlapping = [
         service("1", json!({ "address": ["192.0.2.100"] })),
