@@ -334,10 +334,26 @@ def overlapping_services(server):
         assert "S1" not in running and "S2" not in running
 
 
+def slow_b(server):
+    """On the path selector of the example: commits a computing time of 60 ms for instance B."""
+    metric = (
+        "<service-metric><cs-id>1</cs-id><csci-id>198.51.100.21</csci-id><source-type>static</source-type>"
+        '<computing-time xmlns="urn:catsd:yang:cats-cps">60</computing-time></service-metric>'
+    )
+    body = (
+        f'<config xmlns="{NC}"><routing xmlns="urn:ietf:params:xml:ns:yang:ietf-routing"><cats xmlns="{CATS}">'
+        f"<service-metrics>{metric}</service-metrics></cats></routing></config>"
+    )
+    with server.connect() as session, session.locked("candidate"):
+        session.edit_config(target="candidate", config=body)
+        session.validate(source="candidate")
+        session.commit()
+
+
 CHECKS = {check.__name__: check for check in (
     hello, get_config_filters, get_state, edit_operations, default_operations, edit_errors, choice_and_order,
     commit_and_discard, failed_commit, validate, locks, kill_session, close_session, copy_config, get_schema,
-    unknown_operations, write_values, overlapping_services,
+    unknown_operations, write_values, overlapping_services, slow_b,
 )}
 
 

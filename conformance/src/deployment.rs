@@ -30,6 +30,8 @@ pub struct FourNodes {
     pub servers: [Background; 2],
     /// The hosts.
     pub hosts: Section14,
+    /// The key of the nodes' administrator.
+    pub key: AdministratorKey,
     /// The authority that issued the nodes' certificates.
     pub authority: Authority,
     /// The lab.
@@ -63,6 +65,7 @@ impl FourNodes {
             egresses: [node(EGRESS_A, &hosts.egresses[0])?, node(EGRESS_B, &hosts.egresses[1])?],
             servers: servers(&lab, &hosts.instances)?,
             hosts,
+            key: key.clone(),
             authority,
             lab,
         })

@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::command::{Outcome, run_with_input};
 use crate::lab::{Lab, python, repository_root};
+use crate::namespace::Namespace;
 use crate::node::{AdministratorKey, Node};
 use std::sync::Arc;
 
@@ -36,11 +37,7 @@ impl Server {
 
     /// Runs one of the checks of ncclient.
     pub fn ncclient(&self, check: &str) -> Result<()> {
-        let python = python();
-        let script = repository_root().join("conformance/clients/ncclient_checks.py").display().to_string();
-        let key = self.key.private.display().to_string();
-        let args = [script.as_str(), ADDRESS, PORT, AdministratorKey::USER, &key, check];
-        self.node.host().run(&python, &args).map(drop)
+        ncclient(self.node.host(), ADDRESS, &self.key, check)
     }
 
     /// Runs OpenSSH's client with the subsystem netconf as `user` with the private key `key`, `input` on its
@@ -60,4 +57,11 @@ impl Server {
         command.args(["-p", PORT, &format!("{user}@{ADDRESS}"), "-s", "netconf"]);
         run_with_input(command, input)
     }
+}
+
+/// Runs one of the checks of `conformance/clients/ncclient_checks.py` on `host` against the daemon at `address`.
+pub fn ncclient(host: &Namespace, address: &str, key: &AdministratorKey, check: &str) -> Result<()> {
+    let script = repository_root().join("conformance/clients/ncclient_checks.py").display().to_string();
+    let key = key.private.display().to_string();
+    host.run(&python(), &[&script, address, PORT, AdministratorKey::USER, &key, check]).map(drop)
 }

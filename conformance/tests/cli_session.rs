@@ -82,3 +82,50 @@ fn at_a_terminal_words_are_completed_and_errors_do_not_end_the_session() -> Resu
     let _ = tmux(&["kill-server"]);
     result.inspect_err(|_| eprintln!("{last}"))
 }
+
+#[test]
+fn a_script_leaves_nothing_uncommitted_for_others_to_commit() -> Result<()> {
+    let server = Server::start("cli-leftover")?;
+    let forgotten = cats(&server, &["-c", "configure; set gear knob 7; compare"])?;
+    assert_eq!(code(&forgotten), Some(2), "{}", forgotten.stderr);
+    assert!(forgotten.stderr.contains("end the script with `commit` or `discard`"), "{}", forgotten.stderr);
+    let failed = cats(&server, &["-c", "configure; set gear knob 8; set services service 0 name z; commit"])?;
+    assert_eq!(code(&failed), Some(2), "{}", failed.stderr);
+    let next =
+        cats(&server, &["-c", "configure; compare; set gear mode fast; commit; exit; show config gear"])?;
+    assert_eq!(next.stdout, "gear\n  mode  fast\n", "{}", next.stderr);
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() -> Result<()> {
+    let server = Server::start("cli-head")?;
+    let socket = server.node.netconf_socket().display().to_string();
+    let many: String = (1..=3000).map(|n| format!("set gear item i{n} size {n}\n")).collect();
+    let file = server.node.folder().join("many");
+    std::fs::write(&file, format!("configure\n{many}commit\n")).expect("a writable lab folder");
+    let filled = cats(&server, &["-f", &file.display().to_string()])?;
+    assert_eq!(code(&filled), Some(0), "{}", filled.stderr);
+    let script =
+        format!("set -o pipefail; {} --socket {socket} -c 'show config' | head -1", program("cats")?);
+    let headed = outcome("bash", &["-c", &script])?;
+    assert_eq!((code(&headed), headed.stdout.as_str(), headed.stderr.as_str()), (Some(0), "gear\n", ""));
+    Ok(())
+}
+
+#[test]
+fn a_local_user_without_access_is_told_so() -> Result<()> {
+    let server = Server::start("cli-stranger")?;
+    let socket = server.node.netconf_socket().display().to_string();
+    let program = program("cats")?;
+    let copy = std::env::temp_dir().join(format!("cats-stranger-{}", std::process::id()));
+    std::fs::copy(&program, &copy).expect("a copy that anyone may run");
+    let copy = copy.display().to_string();
+    let stranger = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    // The socket is reached through a descriptor's path, for the lab's folder may be closed to strangers.
+    let refused =
+        outcome("setpriv", &[&stranger[..], &[&copy, "--socket", &socket, "-c", "show config"]].concat())?;
+    let _ = std::fs::remove_file(&copy);
+    assert_eq!(code(&refused), Some(4), "{}", refused.stderr);
+    Ok(())
+}

@@ -4,7 +4,10 @@ use cats_conformance::Result;
 use cats_conformance::capture::{Capture, Direction};
 use cats_conformance::configuration::{Metric, cats, ingress, metrics};
 use cats_conformance::deployment::{FourNodes, until_steered};
-use cats_conformance::layout::{CLIENT, EGRESS_B, INSTANCE_A, INSTANCE_B, Links, SERVICE, link};
+use cats_conformance::layout::{
+    CLIENT, EGRESS_A, EGRESS_B, INSTANCE_A, INSTANCE_B, Links, SELECTOR, SERVICE, link,
+};
+use cats_conformance::server::ncclient;
 use cats_conformance::service::{Connection, Datagrams, curl};
 use cats_conformance::wait::wait_for;
 use std::time::Duration;
@@ -27,6 +30,18 @@ fn until_served_by(deployment: &FourNodes, instance: &str) -> Result<()> {
     wait_for(&format!("new flows to go to {instance}"), || {
         (new_flow(deployment).as_deref() == Some(instance)).then_some(())
     })
+}
+
+#[test]
+fn a_metric_that_ncclient_commits_over_the_management_network_moves_new_flows() -> Result<()> {
+    let deployment = FourNodes::start("four-ncclient", Links::default())?;
+    let operator = deployment.ingress.host();
+    for place in [SELECTOR, EGRESS_A, EGRESS_B] {
+        ncclient(operator, place.management, &deployment.key, "hello")?;
+    }
+    assert_eq!(new_flow(&deployment).as_deref(), Some("B"));
+    ncclient(operator, SELECTOR.management, &deployment.key, "slow_b")?;
+    until_served_by(&deployment, "A")
 }
 
 /// Proves CP-2, CP-3.
