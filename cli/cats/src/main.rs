@@ -12,7 +12,7 @@ mod shell;
 use cats_cli_core::error::Error;
 use clap::{Parser, ValueEnum};
 use session::Session;
-use shell::{Flow, Shell};
+use shell::{Flow, Giver, READER_GONE, Shell};
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -95,7 +95,8 @@ fn run(arguments: &Arguments, script: Option<&str>) -> Result<(), (Error, String
     let fatal = |error: Error| (error, String::new());
     let (mut session, hello) = Session::connect(&arguments.socket).map_err(fatal)?;
     let schema = index::load(&mut session, &hello).map_err(fatal)?;
-    let mut shell = Shell::new(session, schema, arguments.format);
+    let giver = if script.is_some() { Giver::Script } else { Giver::Person };
+    let mut shell = Shell::new(session, schema, arguments.format, giver);
     match script {
         Some(script) => batch(&mut shell, script),
         None => interactive::run(&mut shell).map_err(fatal),
@@ -108,14 +109,15 @@ fn batch(shell: &mut Shell, script: &str) -> Result<(), (Error, String)> {
     for command in commands {
         match shell.run(&command, &mut out) {
             Ok(Flow::Go) => {}
-            Ok(Flow::Stop) => break,
+            Ok(Flow::Stop) => return Ok(()),
+            // What the script left in the candidate is discarded when its session, and so its lock, ends.
             Err(error) => {
                 let _ = out.flush();
                 return Err(located(error, script));
             }
         }
     }
-    Ok(())
+    shell.finish(&mut out).map_err(|error| (error, String::new()))
 }
 
 /// The error with its span moved into the one line of the script that it points into.
@@ -129,6 +131,9 @@ fn located(mut error: Error, script: &str) -> (Error, String) {
 }
 
 fn fail(error: &Error, line: &str, format: Format) -> ExitCode {
+    if error.tag == READER_GONE {
+        return ExitCode::SUCCESS;
+    }
     let text = match format {
         Format::Json => serde_json::to_string(error).unwrap_or_else(|_| error.to_string()),
         Format::Table | Format::Xml | Format::Set => error.explain(line),

@@ -71,12 +71,18 @@ impl Session {
     fn next(&mut self, deadline: Instant) -> Result<ClientOutput, Error> {
         loop {
             match self.client.poll_output() {
-                Some(ClientOutput::Send(bytes)) => {
-                    self.stream.write_all(&bytes).map_err(|error| broken(&error))?
-                }
+                Some(ClientOutput::Send(bytes)) => self.send(&bytes)?,
                 Some(output) => return Ok(output),
                 None => self.receive(deadline)?,
             }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match self.stream.write_all(bytes) {
+            // The server has refused and closed: why is still to be read.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|error| broken(&error)),
         }
     }
 

@@ -23,17 +23,30 @@ pub(crate) enum Flow {
     Stop,
 }
 
+/// Who gives the commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Giver {
+    /// A script: it has the candidate for itself while it configures, and leaves nothing uncommitted in it.
+    Script,
+    /// A person at a terminal, who shares the candidate with others and is told what stays in it.
+    Person,
+}
+
 /// One user's session with its mode.
 pub(crate) struct Shell {
     session: Session,
     schema: Arc<Schema>,
     mode: Mode,
     format: Format,
+    giver: Giver,
+    /// Edits of this session that are neither committed nor discarded.
+    uncommitted: bool,
 }
 
 impl Shell {
-    pub(crate) fn new(session: Session, schema: Schema, format: Format) -> Self {
-        Self { session, schema: Arc::new(schema), mode: Mode::Operational, format }
+    pub(crate) fn new(session: Session, schema: Schema, format: Format, giver: Giver) -> Self {
+        let schema = Arc::new(schema);
+        Self { session, schema, mode: Mode::Operational, format, giver, uncommitted: false }
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -48,21 +61,59 @@ impl Shell {
     pub(crate) fn run(&mut self, words: &[Token], out: &mut dyn Write) -> Result<Flow, Error> {
         match command::parse(&self.schema, self.mode, words)? {
             Command::Show { source, path } => self.show(source, &path, out)?,
-            Command::Configure => self.mode = Mode::Configure,
+            Command::Configure => self.configure()?,
             Command::Set(assignments) => self.edit(edit::set(&self.schema, &assignments))?,
             Command::Delete(path) => self.edit(edit::delete(&self.schema, &path))?,
             Command::Compare => self.compare(out)?,
-            Command::Commit => self.simple(&Operation::Commit)?,
+            Command::Commit => self.settle(&Operation::Commit)?,
             Command::CommitCheck => {
                 let source = cats_mgmtd_netconf::Source::Datastore(Datastore::Candidate);
                 self.simple(&Operation::Validate { source })?;
             }
-            Command::Discard => self.simple(&Operation::DiscardChanges)?,
+            Command::Discard => self.settle(&Operation::DiscardChanges)?,
             Command::Help => self.help(out)?,
-            Command::Exit if self.mode == Mode::Configure => self.mode = Mode::Operational,
+            Command::Exit if self.mode == Mode::Configure => self.leave(out)?,
             Command::Exit => return Ok(Flow::Stop),
         }
         Ok(Flow::Go)
+    }
+
+    /// Ends a script: what it left uncommitted goes, and is an error.
+    pub(crate) fn finish(&mut self, out: &mut dyn Write) -> Result<(), Error> {
+        if self.mode == Mode::Configure { self.leave(out) } else { Ok(()) }
+    }
+
+    fn configure(&mut self) -> Result<(), Error> {
+        if self.giver == Giver::Script {
+            self.simple(&Operation::Lock { target: Datastore::Candidate })?;
+        }
+        self.mode = Mode::Configure;
+        Ok(())
+    }
+
+    /// Leaves configure mode. The server discards the changes of a candidate that is unlocked (RFC 6241 section
+    /// 8.3.5.2).
+    fn leave(&mut self, out: &mut dyn Write) -> Result<(), Error> {
+        self.mode = Mode::Operational;
+        let left = std::mem::take(&mut self.uncommitted);
+        if self.giver == Giver::Script {
+            self.simple(&Operation::Unlock { target: Datastore::Candidate })?;
+            if left {
+                let mut error = Error::usage("the changes were not committed, and are discarded");
+                error.tag = "operation-failed".to_owned();
+                return Err(error.remedy("end the script with `commit` or `discard`"));
+            }
+        } else if left {
+            writeln!(out, "uncommitted changes stay in the candidate").map_err(|error| unwritable(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Commits or discards.
+    fn settle(&mut self, operation: &Operation) -> Result<(), Error> {
+        self.simple(operation)?;
+        self.uncommitted = false;
+        Ok(())
     }
 
     fn simple(&mut self, operation: &Operation) -> Result<(), Error> {
@@ -77,7 +128,9 @@ impl Shell {
             test_option: TestOption::Set,
             error_option: ErrorOption::StopOnError,
             config,
-        })
+        })?;
+        self.uncommitted = true;
+        Ok(())
     }
 
     fn help(&self, out: &mut dyn Write) -> Result<(), Error> {
@@ -148,6 +201,13 @@ fn lines(mut text: String) -> String {
     text
 }
 
+/// The tag of an output whose reader has gone, as after `cats … | head`: the program ends without a word.
+pub(crate) const READER_GONE: &str = "reader-gone";
+
 fn unwritable(error: &std::io::Error) -> Error {
-    Error::usage(format!("the output cannot be written: {error}"))
+    let mut told = Error::usage(format!("the output cannot be written: {error}"));
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        told.tag = READER_GONE.to_owned();
+    }
+    told
 }

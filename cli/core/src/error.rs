@@ -56,8 +56,16 @@ impl Error {
         self
     }
 
-    /// The lines that a person sees below the line that was typed.
+    /// The lines that a person sees below the line that was typed. Control characters that came with the words are
+    /// shown as U+FFFD: an error is never an order to the terminal.
     pub fn explain(&self, line: &str) -> String {
+        let text = self.explained(line);
+        text.chars()
+            .map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c })
+            .collect()
+    }
+
+    fn explained(&self, line: &str) -> String {
         let mut out = String::new();
         if let Some((start, length)) = self.span {
             let before = line.get(..start).map_or(0, |text| text.chars().count());
@@ -136,6 +144,12 @@ mod tests {
     fn the_mark_stands_under_the_offending_word() {
         let error = Error::usage("`x` is unknown").under((4, 1));
         assert_eq!(error.explain("set x 1"), "set x 1\n    ^\nerror: `x` is unknown");
+    }
+
+    #[test]
+    fn an_error_never_orders_the_terminal_about() {
+        let shown = Error::usage("`\u{1b}[2J` is unknown").under((4, 5)).explain("set \u{1b}[2J\u{7}");
+        assert!(shown.chars().all(|c| !c.is_control() || c == '\n'), "{shown:?}");
     }
 
     #[test]
