@@ -58,7 +58,7 @@ pub(crate) fn schema(modules: &[ModuleRef]) -> Schema {
     }
     let identities = identities(&mut names);
     let mut schema = Schema::default();
-    schema.modules = modules.iter().map(|module| module_of(*module)).collect();
+    schema.modules = modules.iter().map(|module| module_of(*module, modules)).collect();
     schema.identities = identities;
     schema.roots = roots;
     schema.nodes = walked
@@ -91,7 +91,8 @@ fn node_id(index: usize) -> NodeId {
     NodeId(u32::try_from(index).unwrap_or(u32::MAX))
 }
 
-fn module_of(module: ModuleRef) -> Module {
+fn module_of(module: ModuleRef, all: &[ModuleRef]) -> Module {
+    let deviating = all.iter().filter(|by| by.implemented() && by.deviates(module));
     Module {
         name: module.name().to_owned(),
         namespace: module.namespace().to_owned(),
@@ -99,7 +100,7 @@ fn module_of(module: ModuleRef) -> Module {
         revision: module.revision().map(str::to_owned),
         implemented: module.implemented(),
         features: module.features().into_iter().map(str::to_owned).collect(),
-        deviations: module.deviated_by().into_iter().map(|by| by.name().to_owned()).collect(),
+        deviations: deviating.map(|by| by.name().to_owned()).collect(),
     }
 }
 

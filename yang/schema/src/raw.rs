@@ -224,8 +224,16 @@ impl ModuleRef {
             .collect()
     }
 
-    pub(crate) fn deviated_by(self) -> Vec<ModuleRef> {
-        array(self.0.deviated_by).iter().filter_map(|module| one(*module)).map(ModuleRef).collect()
+    /// Whether it deviates a node of the other module. libyang's own list has the module that a path begins with.
+    pub(crate) fn deviates(self, other: ModuleRef) -> bool {
+        let Some(parsed) = one(self.0.parsed) else { return false };
+        let imported = |prefix: &str| {
+            let import = array(parsed.imports).iter().find(|import| text(import.prefix) == Some(prefix))?;
+            one(import.module)
+        };
+        let paths = array(parsed.deviations).iter().filter_map(|deviation| text(deviation.nodeid));
+        let mut targets = paths.filter_map(|path| path.rsplit('/').next()?.split_once(':'));
+        targets.any(|(prefix, _)| imported(prefix).is_some_and(|module| ptr::eq(module, other.0)))
     }
 
     pub(crate) fn imports(self) -> Vec<ModuleRef> {

@@ -10,6 +10,18 @@ fn compiled() -> &'static Compiled {
     COMPILED.get_or_init(|| load(&default_modules()).expect("the default modules compile"))
 }
 
+/// What of ietf-cats nothing here reads or tells is not offered either.
+#[test]
+fn what_of_ietf_cats_is_not_built_is_deviated_away() {
+    let schema = compiled().schema();
+    let names = ["update-interval", "location", "forwarded-packets", "forwarded-bytes", "notify"];
+    for name in names {
+        let module = |node: &&Node| schema.modules[usize::from(node.module.0)].name == "ietf-cats";
+        let found = schema.nodes.iter().filter(module).find(|node| node.name == name);
+        assert!(found.is_none(), "{name}");
+    }
+}
+
 /// The node at a path of plain names, choices and cases included.
 fn find<'a>(schema: &'a Schema, path: &str) -> &'a Node {
     let mut children: &[NodeId] = &schema.roots;
@@ -47,7 +59,7 @@ fn every_node_of_configuration_is_ours_and_the_deviations_say_so() {
     let routing = find(schema, "routing");
     let children = routing.children.iter().map(|id| schema.nodes[id.0 as usize].name.as_str());
     assert_eq!(children.collect::<Vec<_>>(), ["cats"]);
-    for name in ["ietf-interfaces", "ietf-routing"] {
+    for name in ["ietf-cats", "ietf-interfaces", "ietf-routing"] {
         let module = schema.modules.iter().find(|module| module.name == name).unwrap();
         assert_eq!(module.deviations, ["cats-deviations"], "{name}");
     }
@@ -65,17 +77,17 @@ fn every_id_is_larger_than_its_parents_and_names_its_place() {
 #[test]
 fn the_nodes_of_ietf_cats_have_their_types_defaults_and_keys() {
     let schema = compiled().schema();
-    let interval = find(schema, "routing/cats/base/update-interval");
-    let NodeKind::Leaf { ty, default, units, .. } = &interval.kind else { panic!("{interval:?}") };
+    let timeout = find(schema, "routing/cats/base/flow-timeout");
+    let NodeKind::Leaf { ty, default, units, .. } = &timeout.kind else { panic!("{timeout:?}") };
     assert!(matches!(ty.base, Type::Integer { kind: Integer::U32, .. }));
-    assert_eq!((default.as_deref(), units.as_deref()), (Some("30"), Some("seconds")));
+    assert_eq!((default.as_deref(), units.as_deref()), (Some("120"), Some("seconds")));
 
     let metric = find(schema, "routing/cats/service-metrics/service-metric");
     let NodeKind::List { keys, .. } = &metric.kind else { panic!("{metric:?}") };
     let keys: Vec<&str> = keys.iter().map(|id| schema.nodes[id.0 as usize].name.as_str()).collect();
     assert_eq!(keys, ["cs-id", "csci-id", "source-type"]);
 
-    let counter = find(schema, "routing/cats/service-metrics/service-metric/forwarded-bytes");
+    let counter = find(schema, "routing/cats/traffic-classifiers/traffic-classifier/matched-bytes");
     assert!(!counter.config);
     let NodeKind::Leaf { ty, .. } = &counter.kind else { panic!("{counter:?}") };
     let module = &schema.modules[usize::from(ty.module.unwrap().0)].name;

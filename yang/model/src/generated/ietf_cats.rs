@@ -189,9 +189,6 @@ impl crate::field::Entry for ServicePolicy {
 pub struct Base {
     /// Whether this node steers traffic by computing metrics. Default: false.
     pub enable: Option<bool>,
-    /// The time between two updates of the service metrics. 0 means that an update is sent only when
-    /// something changes significantly. Unit: seconds. Default: 30.
-    pub update_interval: Option<u32>,
     /// The largest number of service metric entries. Without it there is no configured limit.
     pub metric_limits: Option<u32>,
     /// The largest number of flows that are bound at the same time. Without it the node's own limit holds.
@@ -209,7 +206,6 @@ impl crate::field::Branch for Base {
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
             "enable" => &mut self.enable,
-            "update-interval" => &mut self.update_interval,
             "metric-limits" => &mut self.metric_limits,
             "flow-limits" => &mut self.flow_limits,
             "flow-timeout" => &mut self.flow_timeout,
@@ -221,7 +217,6 @@ impl crate::field::Branch for Base {
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
         vec![
             ("enable", &self.enable),
-            ("update-interval", &self.update_interval),
             ("metric-limits", &self.metric_limits),
             ("flow-limits", &self.flow_limits),
             ("flow-timeout", &self.flow_timeout),
@@ -234,12 +229,6 @@ impl Base {
     /// Whether this node steers traffic by computing metrics. Default: false.
     pub fn enable(&self) -> bool {
         self.enable.unwrap_or(false)
-    }
-
-    /// The time between two updates of the service metrics. 0 means that an update is sent only when
-    /// something changes significantly. Unit: seconds. Default: 30.
-    pub fn update_interval(&self) -> u32 {
-        self.update_interval.unwrap_or(30)
     }
 
     /// The time without a packet after which a flow's binding ends. 0 means that inactivity never ends it.
@@ -572,8 +561,6 @@ pub struct ServiceMetric {
     pub priority: Option<u8>,
     /// A higher affinity is preferred.
     pub affinity: Option<u8>,
-    /// An address of the node at which the instance is reached.
-    pub location: Option<std::net::IpAddr>,
     /// The instance's metrics.
     pub metrics: std::sync::Arc<crate::generated::ietf_cats::Metrics>,
     /// Global Available Slots; without limit when absent.
@@ -601,7 +588,6 @@ impl Default for ServiceMetric {
             source_type: <crate::generated::ietf_cats::SourceType as crate::leaf::Leaf>::blank(),
             priority: Default::default(),
             affinity: Default::default(),
-            location: Default::default(),
             metrics: Default::default(),
             gas: Default::default(),
             computing_time: Default::default(),
@@ -624,7 +610,6 @@ impl crate::field::Branch for ServiceMetric {
             "source-type" => &mut self.source_type,
             "priority" => &mut self.priority,
             "affinity" => &mut self.affinity,
-            "location" => &mut self.location,
             "metrics" => &mut self.metrics,
             "cats-cps:gas" => &mut self.gas,
             "cats-cps:computing-time" => &mut self.computing_time,
@@ -644,7 +629,6 @@ impl crate::field::Branch for ServiceMetric {
             ("source-type", &self.source_type),
             ("priority", &self.priority),
             ("affinity", &self.affinity),
-            ("location", &self.location),
             ("metrics", &self.metrics),
             ("cats-cps:gas", &self.gas),
             ("cats-cps:computing-time", &self.computing_time),

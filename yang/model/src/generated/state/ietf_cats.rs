@@ -97,135 +97,11 @@ impl crate::field::Branch for TrafficClassifiers {
     }
 }
 
-/// What one source says of one instance of one service.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ServiceMetric {
-    /// The service.
-    pub cs_id: crate::generated::ietf_cats::CsId,
-    /// The instance.
-    pub csci_id: crate::generated::ietf_cats::CsciId,
-    /// Where the entry comes from.
-    pub source_type: crate::generated::ietf_cats::SourceType,
-    /// The packets that were sent to the instance. Default: 0.
-    pub forwarded_packets: Option<u64>,
-    /// The bytes of the packets that were sent to the instance. Unit: bytes. Default: 0.
-    pub forwarded_bytes: Option<u64>,
-}
-
-impl Default for ServiceMetric {
-    fn default() -> Self {
-        Self {
-            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
-            csci_id: <crate::generated::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
-            source_type: <crate::generated::ietf_cats::SourceType as crate::leaf::Leaf>::blank(),
-            forwarded_packets: Default::default(),
-            forwarded_bytes: Default::default(),
-        }
-    }
-}
-
-impl crate::field::Branch for ServiceMetric {
-    const REQUIRED: &'static [&'static str] = &["cs-id", "csci-id", "source-type"];
-
-    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
-        Some(match member {
-            "cs-id" => &mut self.cs_id,
-            "csci-id" => &mut self.csci_id,
-            "source-type" => &mut self.source_type,
-            "forwarded-packets" => &mut self.forwarded_packets,
-            "forwarded-bytes" => &mut self.forwarded_bytes,
-            _ => return None,
-        })
-    }
-
-    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![
-            ("cs-id", &self.cs_id),
-            ("csci-id", &self.csci_id),
-            ("source-type", &self.source_type),
-            ("forwarded-packets", &self.forwarded_packets),
-            ("forwarded-bytes", &self.forwarded_bytes),
-        ]
-    }
-}
-
-impl ServiceMetric {
-    /// The packets that were sent to the instance. Default: 0.
-    pub fn forwarded_packets(&self) -> u64 {
-        self.forwarded_packets.unwrap_or(0)
-    }
-
-    /// The bytes of the packets that were sent to the instance. Unit: bytes. Default: 0.
-    pub fn forwarded_bytes(&self) -> u64 {
-        self.forwarded_bytes.unwrap_or(0)
-    }
-}
-
-/// The key of [`ServiceMetric`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ServiceMetricKey {
-    /// The service.
-    pub cs_id: crate::generated::ietf_cats::CsId,
-    /// The instance.
-    pub csci_id: crate::generated::ietf_cats::CsciId,
-    /// Where the entry comes from.
-    pub source_type: crate::generated::ietf_cats::SourceType,
-}
-
-impl crate::field::Entry for ServiceMetric {
-    type Key = ServiceMetricKey;
-
-    const KEYS: &'static [&'static str] = &["cs-id", "csci-id", "source-type"];
-
-    fn key(&self) -> Self::Key {
-        ServiceMetricKey { cs_id: self.cs_id, csci_id: self.csci_id, source_type: self.source_type }
-    }
-
-    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
-        let [cs_id, csci_id, source_type] = texts else { return Err("its keys are expected".to_owned()) };
-        Ok(ServiceMetricKey {
-            cs_id: crate::leaf::Leaf::parse(cs_id)?,
-            csci_id: crate::leaf::Leaf::parse(csci_id)?,
-            source_type: crate::leaf::Leaf::parse(source_type)?,
-        })
-    }
-
-    fn set_key(&mut self, key: &Self::Key) {
-        self.cs_id = key.cs_id;
-        self.csci_id = key.csci_id;
-        self.source_type = key.source_type;
-    }
-}
-
-/// What is known of the services' instances.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ServiceMetrics {
-    /// What one source says of one instance of one service.
-    pub service_metric: crate::field::List<crate::generated::state::ietf_cats::ServiceMetric>,
-}
-
-impl crate::field::Branch for ServiceMetrics {
-    const REQUIRED: &'static [&'static str] = &[];
-
-    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
-        Some(match member {
-            "service-metric" => &mut self.service_metric,
-            _ => return None,
-        })
-    }
-
-    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("service-metric", &self.service_metric)]
-    }
-}
-
 /// Computing-aware traffic steering.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cats {
     /// Which traffic belongs to which service.
     pub traffic_classifiers: std::sync::Arc<crate::generated::state::ietf_cats::TrafficClassifiers>,
-    /// What is known of the services' instances.
-    pub service_metrics: std::sync::Arc<crate::generated::state::ietf_cats::ServiceMetrics>,
     /// The path selector of this node.
     pub path_selector: std::sync::Arc<crate::generated::state::cats_cps::PathSelector>,
     /// The forwarder of this node.
@@ -240,7 +116,6 @@ impl crate::field::Branch for Cats {
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
             "traffic-classifiers" => &mut self.traffic_classifiers,
-            "service-metrics" => &mut self.service_metrics,
             "cats-cps:path-selector" => &mut self.path_selector,
             "cats-forwarder:forwarder" => &mut self.forwarder,
             "cats-system:system" => &mut self.system,
@@ -251,7 +126,6 @@ impl crate::field::Branch for Cats {
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
         vec![
             ("traffic-classifiers", &self.traffic_classifiers),
-            ("service-metrics", &self.service_metrics),
             ("cats-cps:path-selector", &self.path_selector),
             ("cats-forwarder:forwarder", &self.forwarder),
             ("cats-system:system", &self.system),
