@@ -1,23 +1,20 @@
 //! Datastore content from and to the texts of requests and replies.
 
 use crate::piecewise;
-use crate::types::{DefaultOperation, Edit, ErrorOption, TestOption};
+use crate::types::{Config, DefaultOperation, Edit, ErrorOption, TestOption};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Defaults, Ops, Tree, view, xml};
+use cats_yang_tree::{Defaults, Tree, view, xml};
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it.
-pub(crate) fn edit(schema: &Schema, tree: &Tree, edit: &Edit) -> (Option<Tree>, Vec<Error>) {
-    let default = match edit.default_operation {
-        DefaultOperation::Merge => cats_yang_tree::DefaultOperation::Merge,
-        DefaultOperation::Replace => cats_yang_tree::DefaultOperation::Replace,
-        DefaultOperation::None => cats_yang_tree::DefaultOperation::None,
-    };
-    let whole = Ops::from_xml_str(schema, &edit.config, default)
-        .and_then(|ops| cats_yang_tree::edit(tree, schema, ops));
+pub(crate) fn edit(schema: &Schema, tree: &Tree, mut edit: Edit) -> (Option<Tree>, Vec<Error>) {
+    let default = edit.default_operation;
+    let whole = edit.config.ops(schema, default).and_then(|ops| cats_yang_tree::edit(tree, schema, ops));
     match whole {
         Ok(tree) => (Some(tree), Vec::new()),
-        Err(errors) if goes_on(edit) => piecewise::edit(schema, tree, &edit.config, default, errors),
+        Err(errors) if goes_on(&edit) => {
+            piecewise::edit(schema, tree, edit.config.text(), default.into(), errors)
+        }
         Err(errors) => (None, errors),
     }
 }
@@ -29,8 +26,8 @@ fn goes_on(edit: &Edit) -> bool {
 }
 
 /// A complete configuration from a `<config>` element.
-pub(crate) fn parse(schema: &Schema, config: &str) -> Result<Tree, Vec<Error>> {
-    let ops = Ops::from_xml_str(schema, config, cats_yang_tree::DefaultOperation::Merge)?;
+pub(crate) fn parse(schema: &Schema, mut config: Config) -> Result<Tree, Vec<Error>> {
+    let ops = config.ops(schema, DefaultOperation::Merge)?;
     cats_yang_tree::edit(&Tree::new(), schema, ops)
 }
 

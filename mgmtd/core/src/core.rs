@@ -157,7 +157,7 @@ impl Core {
             Request::GetConfig { source, filter } => {
                 Ok(Some(Reply::Data(Reading { tree: self.tree(source).clone(), filter })))
             }
-            Request::EditConfig(edit) => self.edit_config(session, &edit).map(Some),
+            Request::EditConfig(edit) => self.edit_config(session, edit).map(Some),
             Request::CopyConfig { target, source } => self.copy_config(session, target, source).map(Some),
             Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),
             Request::Lock { target } => self.lock(session, target, now).map(Some),

@@ -17,12 +17,11 @@ impl Core {
         }
     }
 
-    pub(crate) fn edit_config(&mut self, session: SessionId, edit: &Edit) -> Result<Reply, Vec<Error>> {
+    pub(crate) fn edit_config(&mut self, session: SessionId, edit: Edit) -> Result<Reply, Vec<Error>> {
         self.may_edit(edit.target, session)?;
+        let test_only = edit.test_option == TestOption::TestOnly;
         let (edited, errors) = content::edit(&self.facts.schema, &self.candidate, edit);
-        if edit.test_option != TestOption::TestOnly
-            && let Some(edited) = edited
-        {
+        if !test_only && let Some(edited) = edited {
             self.candidate = edited;
         }
         if errors.is_empty() { Ok(Reply::Ok) } else { Err(errors) }
@@ -41,7 +40,7 @@ impl Core {
         self.may_edit(target, session)?;
         self.candidate = match source {
             Source::Datastore(source) => self.tree(source).clone(),
-            Source::Config(xml) => content::parse(&self.facts.schema, &xml)?,
+            Source::Config(config) => content::parse(&self.facts.schema, config)?,
         };
         Ok(Reply::Ok)
     }

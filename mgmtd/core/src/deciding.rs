@@ -13,7 +13,7 @@ impl Core {
     pub(crate) fn validate(&mut self, session: SessionId, source: Source) -> Result<(), Vec<Error>> {
         let tree = match source {
             Source::Datastore(datastore) => self.tree(datastore).clone(),
-            Source::Config(xml) => content::parse(&self.facts.schema, &xml)?,
+            Source::Config(config) => content::parse(&self.facts.schema, config)?,
         };
         let ticket = self.ticket();
         self.validations.insert(ticket, Validation { session });

@@ -1,7 +1,7 @@
 //! Datastores, sessions, locks and the commit state machine of the management daemon.
 //!
 //! This crate must not know framing, transports, libyang, the store's files or what any module means beyond
-//! `ietf-netconf-monitoring` and `ietf-yang-library`, whose state it is. It has no I/O, no clock and no randomness:
+//! `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
 //! see the contract on [`Core`].
 //!
 //! A commit goes validate (libyang, outside) → check (rules that YANG cannot say, outside) → prepare (each component
@@ -27,6 +27,6 @@ pub use output::{Alarm, CommitRecord, Event, Output};
 pub use reads::READ_TIMEOUT;
 pub use session::Limits;
 pub use types::{
-    Attachment, ComponentId, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reading, Reply,
-    Request, SessionId, Source, TestOption, Ticket, Transport,
+    Attachment, ComponentId, Config, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reading,
+    Reply, Request, SessionId, Source, TestOption, Ticket, Transport,
 };

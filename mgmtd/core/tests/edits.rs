@@ -69,6 +69,31 @@ fn a_copy_replaces_the_whole_candidate() {
     assert_eq!(node.config(a, Candidate), node.running());
 }
 
+#[test]
+fn an_edit_that_was_read_ahead_does_what_it_does_unread() {
+    let whole = "<knob>1</knob><mode>m</mode>";
+    let wrong = "<knob>1</knob><mode nc:operation=\"delete\"/><item><name>a</name><size>0</size></item>";
+    for (content, default) in [whole, wrong].into_iter().flat_map(|content| {
+        [DefaultOperation::Merge, DefaultOperation::Replace, DefaultOperation::None].map(|d| (content, d))
+    }) {
+        let outcome = |read: Option<DefaultOperation>| {
+            let mut node = Node::new();
+            let a = node.open("ada");
+            node.ok(a, edit(TWO_ITEMS));
+            let mut edit = edit_with(content);
+            (edit.default_operation, edit.test_option) = (default, TestOption::Set);
+            edit.error_option = ErrorOption::ContinueOnError;
+            if let Some(read) = read {
+                edit.config = edit.config.read(&node.schema, read);
+            }
+            (node.ask(a, Request::EditConfig(edit)), node.config(a, Candidate))
+        };
+        assert_eq!(outcome(Some(default)), outcome(None), "{content} {default:?}");
+        // Read as something else, it is read again.
+        assert_eq!(outcome(Some(DefaultOperation::None)), outcome(None), "{content} {default:?}");
+    }
+}
+
 /// The case E27.
 #[test]
 fn test_only_finds_errors_and_changes_nothing() {

@@ -2,11 +2,11 @@
 
 use crate::hub::{HubSender, Input, Opened, now};
 use cats_mgmtd_core::{
-    Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request, SessionId, Source, TestOption,
-    Transport,
+    Config, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request, SessionId, Source,
+    TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
-use cats_mgmtd_netconf::{Operation, Rpc, Settings};
+use cats_mgmtd_netconf::{Operation, Rpc, Settings, XmlFragment};
 use cats_mgmtd_transport::{Connection, Respond, serve};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::Schema;
@@ -96,13 +96,14 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
             Request::GetConfig { source: datastore(source), filter: filter.map(|xml| xml.into_string()) }
         }
         Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
+            let default_operation = match default_operation {
+                netconf::DefaultOperation::Merge => DefaultOperation::Merge,
+                netconf::DefaultOperation::Replace => DefaultOperation::Replace,
+                netconf::DefaultOperation::None => DefaultOperation::None,
+            };
             Request::EditConfig(Edit {
                 target: datastore(target),
-                default_operation: match default_operation {
-                    netconf::DefaultOperation::Merge => DefaultOperation::Merge,
-                    netconf::DefaultOperation::Replace => DefaultOperation::Replace,
-                    netconf::DefaultOperation::None => DefaultOperation::None,
-                },
+                default_operation,
                 test_option: match test_option {
                     netconf::TestOption::TestThenSet => TestOption::TestThenSet,
                     netconf::TestOption::Set => TestOption::Set,
@@ -113,18 +114,18 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
                     netconf::ErrorOption::ContinueOnError => ErrorOption::ContinueOnError,
                     netconf::ErrorOption::RollbackOnError => ErrorOption::RollbackOnError,
                 },
-                config: config.into_string(),
+                config: read(config, schema, default_operation),
             })
         }
         Operation::CopyConfig { target, source: from } => {
-            Request::CopyConfig { target: datastore(target), source: source(from) }
+            Request::CopyConfig { target: datastore(target), source: source(from, schema) }
         }
         Operation::DeleteConfig { target } => Request::DeleteConfig { target: datastore(target) },
         Operation::Lock { target } => Request::Lock { target: datastore(target) },
         Operation::Unlock { target } => Request::Unlock { target: datastore(target) },
         Operation::Commit => Request::Commit,
         Operation::DiscardChanges => Request::DiscardChanges,
-        Operation::Validate { source: from } => Request::Validate { source: source(from) },
+        Operation::Validate { source: from } => Request::Validate { source: source(from, schema) },
         Operation::CloseSession => Request::CloseSession,
         Operation::KillSession { session_id } => Request::KillSession { session: SessionId(session_id) },
         Operation::GetSchema { identifier, version, format } => {
@@ -144,10 +145,15 @@ fn datastore(datastore: netconf::Datastore) -> Datastore {
     }
 }
 
-fn source(source: netconf::Source) -> Source {
+/// Read here, in the session's own time: the hub serves all sessions.
+fn read(config: XmlFragment, schema: &Schema, default: DefaultOperation) -> Config {
+    tokio::task::block_in_place(|| Config::new(config.into_string()).read(schema, default))
+}
+
+fn source(source: netconf::Source, schema: &Schema) -> Source {
     match source {
         netconf::Source::Datastore(from) => Source::Datastore(datastore(from)),
-        netconf::Source::Config(xml) => Source::Config(xml.into_string()),
+        netconf::Source::Config(xml) => Source::Config(read(xml, schema, DefaultOperation::Merge)),
     }
 }
 

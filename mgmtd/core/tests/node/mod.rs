@@ -4,8 +4,8 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
 
 use cats_mgmtd_core::{
-    Alarm, Attachment, ComponentId, Core, Datastore, DefaultOperation, Edit, End, ErrorOption, Event, Facts,
-    Limits, ModuleText, Now, Output, Peer, Reply, Request, SessionId, TestOption, Ticket, Transport,
+    Alarm, Attachment, ComponentId, Config, Core, Datastore, DefaultOperation, Edit, End, ErrorOption, Event,
+    Facts, Limits, ModuleText, Now, Output, Peer, Reply, Request, SessionId, TestOption, Ticket, Transport,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -288,11 +288,11 @@ pub fn edit_with(content: &str) -> Edit {
 }
 
 /// A `<config>` with the content of `bench`.
-pub fn config(content: &str) -> String {
-    format!(
+pub fn config(content: &str) -> Config {
+    Config::new(format!(
         "<config xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\" \
          xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><bench xmlns=\"{NS}\">{content}</bench></config>"
-    )
+    ))
 }
 
 pub fn knob(value: u32) -> Request {
