@@ -165,19 +165,25 @@ fn link(namespace: &Namespace, name: &str) -> Result<(u32, [u8; 6]), String> {
 
 /// Gives the link's packet processing a kernel thread of its own on one CPU; its process id.
 fn threaded(namespace: &Namespace, link: &str, cpu: usize) -> Result<i32, String> {
+    let before = workers(link)?;
     let file = format!("/sys/class/net/{link}/threaded");
     namespace.run("sh", &["-c", &format!("echo 1 > {file}")]).map_err(|error| error.to_string())?;
-    let prefix = format!("napi/{link}-");
-    let worker = fs::read_dir("/proc")
-        .map_err(|error| error.to_string())?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(&prefix))
-        })
-        .max()
-        .ok_or(format!("the kernel started no thread for {link}"))?;
+    // Other rigs have links of the same name, and process ids begin anew some time.
+    let worker = workers(link)?.into_iter().find(|worker| !before.contains(worker));
+    let worker = worker.ok_or(format!("the kernel started no thread for {link}"))?;
     pin(Pid::from_raw(worker), cpu)?;
     Ok(worker)
+}
+
+/// Process ids of the kernel's threads for links of that name.
+fn workers(link: &str) -> Result<Vec<i32>, String> {
+    let prefix = format!("napi/{link}-");
+    let entries = fs::read_dir("/proc").map_err(|error| format!("cannot list /proc: {error}"))?;
+    let all = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let named = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(&prefix))
+    };
+    Ok(all.filter(named).collect())
 }
 
 /// Has the link look for packets by itself, as a network card does that moderates its interrupts: the one that sends
