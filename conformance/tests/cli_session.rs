@@ -122,7 +122,6 @@ fn a_local_user_without_access_is_told_so() -> Result<()> {
     std::fs::copy(&program, &copy).expect("a copy that anyone may run");
     let copy = copy.display().to_string();
     let stranger = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    // The socket is reached through a descriptor's path, for the lab's folder may be closed to strangers.
     let refused =
         outcome("setpriv", &[&stranger[..], &[&copy, "--socket", &socket, "-c", "show config"]].concat())?;
     let _ = std::fs::remove_file(&copy);
