@@ -115,6 +115,32 @@ fn services_that_overlap_are_a_commit_error_that_names_both_without_the_engine_t
 }
 
 #[test]
+fn what_no_forwarder_can_do_is_a_commit_error_without_the_engine_too() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    session.ok(&services(8443));
+    session.ok("<commit/>");
+    let edit = |rest: &str| {
+        format!(
+            "<edit-config><target><candidate/></target><config>\
+             <routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\"><cats xmlns=\"{CATS}\">{rest}</cats></routing>\
+             </config></edit-config>"
+        )
+    };
+    let forwarder = "<base><enable>true</enable></base>\
+                     <forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><node-id>IF-1</node-id><ingress/></forwarder>";
+    session.ok(&edit(forwarder));
+    session.ok("<commit/>");
+    let open = "<services xmlns=\"urn:catsd:yang:cats-services\"><service><cs-id>3</cs-id>\
+                <address>192.0.2.103</address></service></services>";
+    session.ok(&edit(open));
+    let error = session.refused("<commit/>");
+    assert_eq!(error.app_tag.as_deref(), Some("not-realisable"), "{error:?}");
+    assert!(error.message.contains("set server-port in"), "{error:?}");
+}
+
+#[test]
 fn the_hello_names_the_schema_as_the_yang_library_and_the_index_do() {
     let place = Place::new();
     let daemon = place.start();
