@@ -32,3 +32,14 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
     Err(Failure(format!("tidy has {} finding(s)", findings.len())))
 }
+
+#[cfg(test)]
+mod tests {
+    /// The findings are printed; the error counts them.
+    #[test]
+    fn the_repository_keeps_the_laws() {
+        if let Err(failure) = super::run() {
+            panic!("{}", failure.0);
+        }
+    }
+}
