@@ -136,6 +136,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// How a message quotes what a peer sent: its first 64 characters at most.
+pub(crate) fn shown(text: &str) -> String {
+    match text.char_indices().nth(64) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 impl fmt::Display for ErrorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,7 +1,7 @@
 //! Instance paths: schema nodes with the keys that pick an instance, and their texts (RFC 7951 section 6.11,
 //! RFC 7950 section 9.13).
 
-use crate::error::{Error, ErrorTag, Path};
+use crate::error::{Error, ErrorTag, Path, shown};
 use crate::schema::{ModuleId, NodeId, NodeKind, Schema};
 use crate::value::{Names, Token, Value};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl InstancePath {
         let mut parser = Parser { schema, names, text, at: 0 };
         match parser.predicates(node)? {
             Some(key) if parser.at == text.len() => Ok(key),
-            _ => Err(format!("'{text}' does not name an entry by its keys")),
+            _ => Err(format!("'{}' does not name an entry by its keys", shown(text))),
         }
     }
 
@@ -122,7 +122,7 @@ impl InstancePath {
         let mut parser = Parser { schema, names, text, at: 0 };
         parser.path().map_err(|what| {
             let at = parser.at;
-            Error::application(ErrorTag::InvalidValue, format!("'{text}' at byte {at}: {what}"))
+            Error::application(ErrorTag::InvalidValue, format!("'{}' at byte {at}: {what}", shown(text)))
         })
     }
 
@@ -284,7 +284,8 @@ impl Parser<'_> {
             let (of, name) = self.name(module)?;
             module = Some(of);
             let Some(node) = self.schema.child(path.node(), of, &name) else {
-                return Err(format!("the schema has no '{}:{name}' here", self.schema.module(of).name));
+                let module = &self.schema.module(of).name;
+                return Err(format!("the schema has no '{module}:{}' here", shown(&name)));
             };
             if !crate::index::is_data(&self.schema.node(node).kind) {
                 return Err(format!("'{name}' is no data node"));
@@ -311,7 +312,7 @@ impl Parser<'_> {
             return Err("expected a name".to_owned());
         }
         let Some(module) = module else {
-            return Err(format!("'{word}' needs the name of a module that is known here"));
+            return Err(format!("'{}' needs the name of a module that is known here", shown(&word)));
         };
         let name = name.to_owned();
         self.at += end;
@@ -342,7 +343,7 @@ impl Parser<'_> {
                 let (module, name) = self.name(Some(self.schema.node(node).module))?;
                 let key = self.schema.child(Some(node), module, &name);
                 let Some(at) = keys.iter().position(|id| Some(*id) == key) else {
-                    return Err(format!("'{name}' is no key of this list"));
+                    return Err(format!("'{}' is no key of this list", shown(&name)));
                 };
                 let value = self.key_value(keys[at])?;
                 if found[at].replace(value).is_some() {

@@ -136,6 +136,45 @@ fn a_union_takes_the_first_member_that_fits() {
 }
 
 #[test]
+fn a_value_of_no_member_of_a_union_is_told_the_types_by_name_and_no_pattern() {
+    let address = Ty::string().pattern("[0-9.]{400}").named("ipv4-address");
+    let inner = Ty::union(vec![address.clone(), Ty::enumeration(&["auto", "none"])]);
+    let port = Ty::uint16().range(1, 1024);
+    let error = read(Ty::union(vec![address, inner, port]), "fast").expect_err("none of them");
+    assert_eq!(
+        error,
+        "'fast' is of none of the types ipv4-address, enumeration (auto, none), uint16 (1..1024)"
+    );
+    let named = Ty::union(vec![Ty::uint8(), Ty::boolean()]).named("level");
+    let error = read(Ty::union(vec![named, Ty::empty()]), "fast").expect_err("none of them");
+    assert_eq!(error, "'fast' is of none of the types level, empty");
+}
+
+#[test]
+fn a_long_value_is_not_quoted_in_full() {
+    let x = "x".repeat(180_000);
+    let cases = [
+        (Ty::uint8(), x.clone()),
+        (Ty::boolean(), x.clone()),
+        (Ty::decimal64(1), x.clone()),
+        (Ty::decimal64(1).range(0, 1), format!("{}9.5", "0".repeat(180_000))),
+        (Ty::enumeration(&["a"]), x.clone()),
+        (Ty::identityref(&["aa:root"]), x.clone()),
+        (Ty::identityref(&["aa:root"]), format!("{x}:{x}")),
+        (Ty::string().pattern("a"), x.clone()),
+        (Ty::union(vec![Ty::uint8(), Ty::string().pattern("a")]), x.clone()),
+        (Ty::instance_identifier(false), x.clone()),
+        (Ty::instance_identifier(false), format!("/{x}")),
+        (Ty::instance_identifier(false), format!("/bb:{x}")),
+        (Ty::instance_identifier(false), format!("/bb:value[.='{x}']")),
+    ];
+    for (ty, text) in cases {
+        let error = read(ty.clone(), &text).expect_err("no such value");
+        assert!(error.len() < 500 && error.contains('…'), "{ty:?}: {} bytes", error.len());
+    }
+}
+
+#[test]
 fn json_takes_the_token_of_the_type_only() {
     let cases = [
         (Ty::uint32(), json!(7), Some(json!(7))),

@@ -1,7 +1,7 @@
 //! Operations from the XML of edit-config.
 
 use super::{Content, DefaultOperation, Op, Operation, Ops, Stage, check_siblings};
-use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::error::{Error, ErrorInfo, ErrorTag, shown};
 use crate::index::is_data;
 use crate::path::{InstancePath, Key, Step, is_positional};
 use crate::schema::{NodeId, NodeKind, Schema};
@@ -171,7 +171,7 @@ impl<'s> Reader<'s> {
         if self.schema.default_values(node).contains(value) {
             return Some(());
         }
-        let what = format!("'{value}' is tagged as the default, which it is not");
+        let what = format!("'{}' is tagged as the default, which it is not", shown(&value.to_string()));
         self.fail(Error::application(ErrorTag::InvalidValue, what));
         None
     }
@@ -290,7 +290,10 @@ impl<'s> Reader<'s> {
             ErrorTag::UnknownAttribute => {
                 format!("'{name}' takes no attribute '{}' of that namespace", attribute.name())
             }
-            _ => format!("attribute '{}' is '{}', allowed is {wanted}", attribute.name(), attribute.value()),
+            _ => {
+                let value = shown(attribute.value());
+                format!("attribute '{}' is '{value}', allowed is {wanted}", attribute.name())
+            }
         };
         let error = Error::protocol(tag, what).with(ErrorInfo::BadAttribute(attribute.name().to_owned()));
         self.fail(error.with(ErrorInfo::BadElement(name.clone())));
@@ -323,7 +326,7 @@ impl<'s> Reader<'s> {
                 return None;
             }
             (Some(other), _) => {
-                let what = format!("insert is '{other}', allowed is first, last, before or after");
+                let what = format!("insert is '{}', allowed is first, last, before or after", shown(other));
                 self.placement_error(node, ErrorTag::BadAttribute, "insert", what);
                 return None;
             }

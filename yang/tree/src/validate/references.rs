@@ -2,7 +2,7 @@
 
 use super::shape::chain;
 use crate::diff::{ChangeSet, Payload};
-use crate::error::{Error, ErrorTag};
+use crate::error::{Error, ErrorTag, shown};
 use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, Schema, Type};
 use crate::tree::{Branch, Data, Tree};
@@ -182,7 +182,7 @@ impl<'t> Walk<'t> {
             return;
         }
         let target = self.schema.path_of(reference.target);
-        let what = format!("'{value}' refers to nothing: no {target} has this value");
+        let what = format!("'{}' refers to nothing: no {target} has this value", shown(&value.to_string()));
         self.trail.steps.push(step);
         let path = self.trail.render(self.schema);
         self.trail.steps.pop();

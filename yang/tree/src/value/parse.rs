@@ -1,6 +1,7 @@
 //! From text to [`Value`], type by type.
 
 use super::{Invalid, Names, Token, Value, canonical};
+use crate::error::shown;
 use crate::path::InstancePath;
 use crate::schema::{Canonical, IdentityId, Integer, Named, Pattern, Schema, Span, Type, TypeRef};
 use std::sync::Arc;
@@ -130,7 +131,7 @@ fn decimal(digits: u8, range: &[Span<i64>], word: &str) -> Result<Value, Invalid
         let text = |unscaled| Value::Decimal64 { digits, unscaled }.to_string();
         let allowed: Vec<String> =
             range.iter().map(|span| format!("{}..{}", text(span.min), text(span.max))).collect();
-        return Err(invalid(format!("{word} is out of range: allowed is {}", allowed.join(" | "))));
+        return Err(invalid(format!("{} is out of range: allowed is {}", shown(word), allowed.join(" | "))));
     }
     Ok(Value::Decimal64 { digits, unscaled })
 }
@@ -243,14 +244,30 @@ fn union(
     token: Token,
     text: &str,
 ) -> Result<Value, Invalid> {
-    let mut reasons = Vec::new();
-    for ty in types {
-        match value(schema, ty, names, token, text) {
-            Ok(value) => return Ok(value),
-            Err(error) => reasons.push(format!("{}: {}", ty.name, error.message)),
-        }
+    if let Some(value) = types.iter().find_map(|ty| value(schema, ty, names, token, text).ok()) {
+        return Ok(value);
     }
-    Err(invalid(format!("'{}' is of no member type of the union ({})", shown(text), reasons.join("; "))))
+    let mut allowed = Vec::new();
+    types.iter().for_each(|ty| members(ty, token, &mut allowed));
+    Err(invalid(format!("'{}' is of none of the types {}", shown(text), allowed.join(", "))))
+}
+
+/// The types of a union by name, with what a person can read of their restrictions; patterns are not.
+fn members(ty: &TypeRef, token: Token, out: &mut Vec<String>) {
+    let name = &ty.name;
+    let what = match &ty.base {
+        Type::Union(inner) if name == "union" => {
+            return inner.iter().for_each(|ty| members(ty, token, out));
+        }
+        Type::Leafref { real, .. } => return members(real, token, out),
+        base if !accepts(base, token) => format!("{name} (written as {} in JSON)", json_form(base)),
+        Type::Enumeration(names) | Type::Bits(names) => format!("{name} ({})", listed(names)),
+        Type::Integer { range, .. } if !range.is_empty() => format!("{name} ({})", ranges(range)),
+        _ => name.clone(),
+    };
+    if !out.contains(&what) {
+        out.push(what);
+    }
 }
 
 fn check_length(length: &[Span<u64>], found: u64, unit: &str) -> Result<(), Invalid> {
@@ -273,14 +290,6 @@ fn listed(names: &[Named]) -> String {
     let first: Vec<&str> = names.iter().take(16).map(|name| name.name.as_str()).collect();
     let more = if names.len() > 16 { ", …" } else { "" };
     format!("{}{more}", first.join(", "))
-}
-
-/// At most the first 64 characters of what a peer sent.
-fn shown(text: &str) -> String {
-    match text.char_indices().nth(64) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 fn invalid(message: impl Into<String>) -> Invalid {

@@ -2,6 +2,7 @@
 //! prefixes in XML, modules in the canonical form and in JSON (RFC 9911 section 3, RFC 7951 section 6.11).
 
 use super::Names;
+use crate::error::shown;
 use crate::schema::{ModuleId, Schema};
 
 /// The expression with a module's name before every name that has a prefix, and before those that inherit one.
@@ -11,7 +12,7 @@ pub(super) fn qualified(schema: &Schema, names: Names<'_>, text: &str) -> Result
         let module = match prefix {
             Some(prefix) => match (names.resolve)(Some(prefix)) {
                 Some(module) => module,
-                None => return Err(format!("prefix '{prefix}' names no module here")),
+                None => return Err(format!("prefix '{}' names no module here", shown(prefix))),
             },
             None => match current.filter(|_| path_step && names.inherit) {
                 Some(module) => module,
