@@ -112,6 +112,11 @@ impl Decoder {
         self.size > 0 || !matches!(self.state, State::Eom(0) | State::LineFeed(false))
     }
 
+    /// True if the message that has begun is above the limit already.
+    pub fn is_too_big(&self) -> bool {
+        self.size > (self.limit as u64).saturating_add(self.slack())
+    }
+
     /// Takes bytes up to the end of one message at most, and says how many.
     ///
     /// # Errors

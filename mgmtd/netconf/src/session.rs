@@ -200,6 +200,11 @@ impl Session {
         self.stage != Stage::Closed && !self.ended && self.waiting.len() < READ_AHEAD
     }
 
+    /// True from the peer's hello on.
+    pub fn is_greeted(&self) -> bool {
+        !matches!(self.stage, Stage::Hello { .. })
+    }
+
     /// How many bytes wait behind the request in progress.
     pub fn backlog(&self) -> usize {
         self.waiting.len()
@@ -274,6 +279,9 @@ impl Session {
                     used += step;
                     if let Some(event) = event {
                         self.message(event);
+                    } else if !self.is_greeted() && self.decoder.is_too_big() {
+                        // A hello that never ends has no end to wait for.
+                        self.close(hello_too_long());
                     }
                 }
                 Err(error) => self.close(error.into()),
@@ -303,10 +311,7 @@ impl Session {
                 }
                 Err(error) => self.close(error.into()),
             },
-            (Stage::Hello { .. }, Event::TooBig { size, .. }) => {
-                let why = format!("{size} bytes, at most {HELLO_LIMIT} are accepted");
-                self.close(HelloError::Malformed(why).into());
-            }
+            (Stage::Hello { .. }, Event::TooBig { .. }) => self.close(hello_too_long()),
             (Stage::Open, Event::Message(message)) => self.request(&message),
             (Stage::Open, Event::TooBig { head, size }) => {
                 let limit = self.settings.limits.message;
@@ -354,4 +359,9 @@ impl Session {
     fn send(&mut self, parts: Vec<String>) {
         self.outputs.extend(encode(self.sending, parts).into_iter().map(Output::Send));
     }
+}
+
+fn hello_too_long() -> CloseReason {
+    let why = format!("above the {HELLO_LIMIT} bytes that are accepted");
+    HelloError::Malformed(why).into()
 }

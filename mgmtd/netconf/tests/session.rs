@@ -506,6 +506,22 @@ fn a_session_without_hello_ends_in_time() {
     assert_eq!(server.closed, Some(CloseReason::HelloTimeout));
 }
 
+#[test]
+fn a_hello_that_never_ends_ends_the_session_at_its_limit() {
+    let mut server = Server::new();
+    let piece = "x".repeat(64 << 10);
+    let mut fed = 0;
+    while server.closed.is_none() && fed < 4 << 20 {
+        server.feed(&piece);
+        fed += piece.len();
+    }
+    assert_eq!(fed, (1 << 20) + piece.len(), "one piece above the limit");
+    let Some(CloseReason::BadHello(HelloError::Malformed(why))) = &server.closed else {
+        panic!("{:?}", server.closed)
+    };
+    assert!(why.contains("1048576"), "{why}");
+}
+
 /// The case P65, as far as a session can: idle time is counted from the last byte or answer, not during a request.
 #[test]
 fn an_idle_session_ends_in_time_but_not_while_a_request_is_in_progress() {
