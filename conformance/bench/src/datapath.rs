@@ -64,6 +64,11 @@ pub(crate) fn measure(settings: &Settings) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
+/// CPU seconds of a binding that is installed without anything around it.
+pub(crate) fn bare_install() -> Result<f64, String> {
+    install::bare()
+}
+
 fn forwarding(settings: &Settings) -> Result<Vec<Figure>, String> {
     let mut plain = Rig::lay_out("plain")?;
     plain.send(peers::plain_traffic(), WARM_UP)?;

@@ -36,18 +36,31 @@ struct Outcome {
     share: f64,
 }
 
-pub(super) fn measure(bed: &Bed, settings: &Settings) -> Result<Option<Figure>, String> {
+pub(super) fn measure(bed: &Bed, settings: &Settings) -> Result<Vec<Figure>, String> {
     // Takes what arrives, so that nothing answers that the port is closed; it is never read.
     let address = format!("{}:{PORT}", INSTANCE_B[0]);
     let sink = bed.instance().enter(|| UdpSocket::bind(&address)).map_err(|error| error.to_string())?;
     let sink = sink.map_err(|error| format!("{address}: {error}"))?;
     let mut next = 0;
-    let (mut above, mut below) = (Vec::new(), Vec::new());
+    let (mut above, mut below, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..settings.rounds {
         below.push(round(bed, BELOW, &mut next)?);
-        above.push(round(bed, ABOVE, &mut next)?);
+        let outcome = round(bed, ABOVE, &mut next)?;
+        if !bed.is_distributed() {
+            ratios.push(1.0 / outcome.per_cpu / crate::datapath::bare_install()?);
+        }
+        above.push(outcome);
     }
     drop(sink);
+    let ratio = Figure::of("cps/new-flow-ratio-install", "ratio", Better::Lower, ratios).map(|figure| {
+        figure.against("the nft backend's installs alone, 256 in a transaction, in this program").note(format!(
+            "CPU time of a new flow, as for cps/new-flows-per-s at {ABOVE} offered, to that of a bare binding"
+        ))
+    });
+    Ok(rate(bed, &above, &below).into_iter().chain(ratio).collect())
+}
+
+fn rate(bed: &Bed, above: &[Outcome], below: &[Outcome]) -> Option<Figure> {
     let middle = |outcomes: &[Outcome], value: fn(&Outcome) -> f64| {
         median(&outcomes.iter().map(value).collect::<Vec<f64>>()).unwrap_or_default()
     };
@@ -60,13 +73,13 @@ pub(super) fn measure(bed: &Bed, settings: &Settings) -> Result<Option<Figure>, 
         "UDP flows of one datagram each; those whose datagram reached the instance, a second of CPU time of {daemons} \
          (re-injected packets' way to the instance included), at {ABOVE} new flows a second offered; of wall time \
          {:.0} a second, {:.0} % of those offered. At {BELOW} offered: {:.0} a second of CPU time, {:.1} % bound",
-        middle(&above, |o| o.per_wall),
-        100.0 * middle(&above, |o| o.share),
-        middle(&below, |o| o.per_cpu),
-        100.0 * middle(&below, |o| o.share),
+        middle(above, |o| o.per_wall),
+        100.0 * middle(above, |o| o.share),
+        middle(below, |o| o.per_cpu),
+        100.0 * middle(below, |o| o.share),
     );
     let runs = above.iter().map(|outcome| outcome.per_cpu).collect();
-    Ok(Figure::of(key, "1/s", Better::Higher, runs).map(|figure| figure.note(note)))
+    Some(Figure::of(key, "1/s", Better::Higher, runs)?.note(note))
 }
 
 /// Sends flows that were not there before.

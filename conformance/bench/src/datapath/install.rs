@@ -65,6 +65,22 @@ fn round() -> Result<Round, String> {
     measured.map_err(|error| error.to_string())?
 }
 
+/// CPU seconds of a binding that is installed without anything around it, in batches into an empty table.
+pub(super) fn bare() -> Result<f64, String> {
+    let rig = Rig::lay_out("bare")?;
+    let all = Bindings::new()?.of(0..SINGLE)?;
+    let measured = rig.forwarder.enter(|| {
+        let mut backend = open(SINGLE)?;
+        let before = crate::cpu::nanos("/proc/thread-self/schedstat")?;
+        all.chunks(BATCH as usize).try_for_each(|page| commit(&mut backend, page))?;
+        let spent = crate::cpu::nanos("/proc/thread-self/schedstat")?.saturating_sub(before);
+        #[allow(clippy::cast_precision_loss)] // far below 2^52
+        let seconds = spent as f64 / 1e9;
+        Ok(seconds / f64::from(SINGLE))
+    });
+    measured.map_err(|error| error.to_string())?
+}
+
 /// Seconds.
 fn timed(all: &[Install], work: impl FnOnce(&[Install]) -> Result<(), String>) -> Result<f64, String> {
     let begin = Instant::now();
