@@ -62,7 +62,7 @@ pub enum Output {
 /// Why the ingress drops punted packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Its destination names no service.
+    /// Its destination names no service, or it is of no flow that [`cats_engine_types::FlowKey`] admits.
     NoService,
     /// The hold deadline passed without a binding.
     HoldExpired,

@@ -5,7 +5,7 @@
 mod scene;
 
 use cats_datapath_core::model::{Fate, Model};
-use cats_datapath_core::{Backend, BackendError, DropReason, ForwarderConfig, PlaneDrop};
+use cats_datapath_core::{Backend, BackendError, DropReason, ForwarderConfig, PacketId, PlaneDrop};
 use cats_engine_types::{BindingEvent, CsId, Epoch, InstallFailure, Protocol, RemovalReason, RequestFailure};
 use scene::{Scene, binding, config, dropped, events, key, released, tcp, udp};
 use std::time::Duration;
@@ -306,6 +306,16 @@ fn a_service_that_leaves_the_configuration_takes_its_flows_along() {
     assert_eq!(dropped(&effects), [1]);
     assert_eq!(scene.forwarder.ingress().occupancy().flows, 0);
     assert_eq!(dropped(&scene.punt(tcp(3))), [2], "no service, no request");
+}
+
+#[test]
+fn a_packet_of_no_flow_opens_none_and_is_dropped_and_counted() {
+    let mut scene = Scene::new(&config());
+    scene.forwarder.ingress().handle_no_flow(PacketId(7));
+    let effects = scene.forwarder.drain(scene.now);
+    assert_eq!((dropped(&effects), effects.requests.len()), (vec![7], 0));
+    assert_eq!(scene.forwarder.ingress().drops()[&DropReason::NoService], 1);
+    assert_eq!(scene.forwarder.ingress().occupancy().flows, 0);
 }
 
 /// Proves CP-28.

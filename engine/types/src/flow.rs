@@ -1,5 +1,6 @@
 //! Flows and the addresses they have on either side of the ingress.
 
+use crate::SpecialAddress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -56,6 +57,20 @@ pub enum FlowKeyError {
         /// The service's address.
         service: IpAddr,
     },
+    /// No host sends from this address what is to be answered.
+    #[error("client {client} is {kind}, which no flow comes from")]
+    Client {
+        /// The client's address.
+        client: IpAddr,
+        /// What it is.
+        kind: SpecialAddress,
+    },
+    /// The service's own address as that of its client.
+    #[error("client and service are both {address}")]
+    Itself {
+        /// The address of both.
+        address: IpAddr,
+    },
     /// Only TCP and UDP flows are bound.
     #[error("protocol {0} has no ports; flows are TCP or UDP")]
     Protocol(Protocol),
@@ -70,13 +85,21 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// A flow of TCP or UDP between addresses of one family.
+    /// A flow of TCP or UDP from a unicast address to another address of its family. Link-local clients are
+    /// neighbours of the ingress and may ask.
     pub fn new(protocol: Protocol, client: SocketAddr, service: SocketAddr) -> Result<Self, FlowKeyError> {
         if !protocol.has_ports() {
             return Err(FlowKeyError::Protocol(protocol));
         }
         if client.is_ipv4() != service.is_ipv4() {
             return Err(FlowKeyError::Families { client: client.ip(), service: service.ip() });
+        }
+        let (address, kind) = (client.ip(), SpecialAddress::of(client.ip()));
+        if let Some(kind) = kind.filter(|kind| *kind != SpecialAddress::LinkLocal) {
+            return Err(FlowKeyError::Client { client: address, kind });
+        }
+        if address == service.ip() {
+            return Err(FlowKeyError::Itself { address });
         }
         Ok(Self { protocol, client, service })
     }
@@ -183,5 +206,36 @@ impl fmt::Display for Locator {
             Some(port) => SocketAddr::new(self.address, port).fmt(f),
             None => self.address.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(client: &str, service: &str) -> Result<FlowKey, FlowKeyError> {
+        let socket = |address: &str| SocketAddr::new(address.parse().unwrap(), 443);
+        FlowKey::new(Protocol::UDP, socket(client), socket(service))
+    }
+
+    #[test]
+    fn what_claims_to_come_from_no_unicast_address_is_no_flow() {
+        for client in ["0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255"] {
+            let found = from(client, "192.0.2.100").unwrap_err();
+            assert!(matches!(found, FlowKeyError::Client { client: c, .. } if c.to_string() == client));
+        }
+        for client in ["::", "::1", "ff02::1", "::ffff:192.0.2.10"] {
+            assert!(matches!(from(client, "2001:db8::100"), Err(FlowKeyError::Client { .. })), "{client}");
+        }
+        let words = from("127.0.0.1", "192.0.2.100").unwrap_err().to_string();
+        assert_eq!(words, "client 127.0.0.1 is a loopback address, which no flow comes from");
+        assert!(from("192.0.2.10", "192.0.2.100").is_ok());
+        assert!(from("fe80::1", "2001:db8::100").is_ok(), "a neighbour of the ingress");
+    }
+
+    #[test]
+    fn a_service_is_no_client_of_itself() {
+        let address = "192.0.2.100".parse().unwrap();
+        assert_eq!(from("192.0.2.100", "192.0.2.100"), Err(FlowKeyError::Itself { address }));
     }
 }

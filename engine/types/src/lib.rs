@@ -4,6 +4,7 @@
 //! This crate must not know how any of these is configured, encoded or carried: no YANG, no protobuf, no
 //! netlink, no I/O, no clock.
 
+mod address;
 mod binding;
 mod decision;
 mod flow;
@@ -15,6 +16,7 @@ mod path;
 mod reason;
 mod request;
 
+pub use address::SpecialAddress;
 pub use binding::{
     Binding, BindingEvent, BindingStatus, Counters, Forward, InstallFailure, Lifetime, RemovalReason, Reverse,
 };

@@ -30,6 +30,12 @@ impl Ingress {
         }
     }
 
+    /// A punted packet that is of no flow, such as one whose source is no unicast address: it opens none and is
+    /// dropped as without service.
+    pub fn handle_no_flow(&mut self, packet: PacketId) {
+        self.drop_packets(vec![packet], DropReason::NoService);
+    }
+
     fn open(&mut self, packet: PuntedPacket, now: Instant) {
         let Some(&service) = self.config.services.get(&packet.key.destination()) else {
             return self.drop_packets(vec![packet.id], DropReason::NoService);

@@ -267,9 +267,10 @@ impl Flows {
 
     /// Flows of one ingress.
     pub(super) fn of(&self, ingress: NodeIx) -> impl Iterator<Item = FlowIx> {
-        let zero = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
-        // No key is smaller: IPv4 sorts before IPv6, TCP before UDP.
-        let first = FlowKey::new(Protocol::TCP, zero, zero).ok().map(|key| (ingress, key));
+        let client = SocketAddr::new(Ipv4Addr::new(0, 0, 0, 1).into(), 0);
+        let service = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        // No key is smaller: IPv4 sorts before IPv6, TCP before UDP, and no client is unspecified.
+        let first = FlowKey::new(Protocol::TCP, client, service).ok().map(|key| (ingress, key));
         let from = first.map_or(Bound::Unbounded, Bound::Included);
         self.by_key
             .range((from, Bound::Unbounded))
@@ -294,11 +295,27 @@ mod tests {
     use crate::cps::nodes::Nodes;
 
     fn flow(sequence: u64) -> Flow {
-        let client = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), u16::try_from(sequence).unwrap());
-        let service = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 443);
+        let client = SocketAddr::new([192, 0, 2, 10].into(), u16::try_from(sequence).unwrap());
+        let service = SocketAddr::new([192, 0, 2, 100].into(), 443);
         let key = FlowKey::new(Protocol::TCP, client, service).unwrap();
         let ingress = Nodes::default().intern(&"IF-1".parse().unwrap());
         Flow::new(key, ingress, TransactionId { epoch: 1, sequence }, TenantId::default())
+    }
+
+    #[test]
+    fn the_flows_of_an_ingress_are_found_behind_those_of_another() {
+        let mut nodes = Nodes::default();
+        let ingresses = ["IF-1", "IF-2"].map(|name| nodes.intern(&name.parse().unwrap()));
+        let service = SocketAddr::new([192, 0, 2, 100].into(), 443);
+        let clients = [[0, 0, 0, 1], [192, 0, 2, 10]];
+        let mut flows = Flows::new();
+        for (sequence, (ingress, client)) in
+            (1..).zip(ingresses.into_iter().flat_map(|ingress| clients.map(|client| (ingress, client))))
+        {
+            let key = FlowKey::new(Protocol::TCP, SocketAddr::new(client.into(), 0), service).unwrap();
+            flows.request(Flow::new(key, ingress, TransactionId { epoch: 1, sequence }, TenantId::default()));
+        }
+        assert_eq!(ingresses.map(|ingress| flows.of(ingress).count()), [2, 2]);
     }
 
     /// Proves CP-21.

@@ -2,7 +2,9 @@
 
 use super::{DecodeError, Decoded, Problem, fault, narrow, refused, required};
 use crate::control_plane as pb;
-use cats_engine_types::{CsId, CsciId, Family, FlowKey, Locator, NodeId, Protocol, TransactionId};
+use cats_engine_types::{
+    CsId, CsciId, Family, FlowKey, FlowKeyError, Locator, NodeId, Protocol, TransactionId,
+};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 pub(super) fn octets(address: IpAddr) -> Vec<u8> {
@@ -126,7 +128,14 @@ impl TryFrom<pb::FlowKey> for FlowKey {
     fn try_from(message: pb::FlowKey) -> Decoded<Self> {
         let protocol = Protocol(narrow("protocol", message.protocol, u64::from(u8::MAX))?);
         Self::new(protocol, required("client", message.client)?, required("service", message.service)?)
-            .map_err(|error| refused("protocol")(&error))
+            .map_err(|error| refused(blamed(&error))(&error))
+    }
+}
+
+fn blamed(error: &FlowKeyError) -> &'static str {
+    match error {
+        FlowKeyError::Families { .. } | FlowKeyError::Client { .. } | FlowKeyError::Itself { .. } => "client",
+        FlowKeyError::Protocol(_) => "protocol",
     }
 }
 

@@ -35,7 +35,9 @@ fn key() -> impl Strategy<Value = FlowKey> {
     let v6 = any::<([u8; 16], u16, [u8; 16], u16)>()
         .prop_map(|(client, port, service, to)| (SocketAddr::from((client, port)), (service, to).into()));
     (prop_oneof![Just(Protocol::TCP), Just(Protocol::UDP)], prop_oneof![v4, v6])
-        .prop_map(|(protocol, (client, service))| FlowKey::new(protocol, client, service).unwrap())
+        .prop_filter_map("no flow", |(protocol, (client, service))| {
+            FlowKey::new(protocol, client, service).ok()
+        })
 }
 
 fn locator() -> impl Strategy<Value = Locator> {
@@ -314,6 +316,18 @@ fn an_error_names_the_field_by_its_whole_path() {
     assert_eq!(error.field, "forward.key.client.port");
     assert_eq!(error.problem, Problem::TooLarge { found: 65_536, max: 65_535 });
     assert_eq!(error.to_string(), "field `forward.key.client.port` is 65536; at most 65535 is allowed");
+}
+
+#[test]
+fn a_flow_of_a_client_that_is_not_unicast_is_refused_at_the_client() {
+    for (client, words) in [([127, 0, 0, 1], "loopback"), ([192, 0, 2, 100], "both 192.0.2.100")] {
+        let error = broken(|binding| {
+            let key = binding.forward.as_mut().unwrap().key.as_mut().unwrap();
+            key.client.as_mut().unwrap().address = client.to_vec();
+        });
+        assert_eq!(error.field, "forward.key.client");
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 #[test]
