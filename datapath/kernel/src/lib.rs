@@ -4,8 +4,9 @@
 //! [`Steering`] is the whole of it for one thread; [`NftBackend`], [`PuntQueue`] and [`Icmp`] are its parts.
 //!
 //! # What a packet meets
-//! A client's packet of a bound flow: one look-up in the map `forward` gives instance, port, mark and service
-//! counter; the hop limit is lowered; a host route to the instance encapsulates with SRv6, in the main table or
+//! A client's packet of a bound flow: one look-up in the map `forward` gives instance, mark and service counter (a
+//! flow whose port changes too has another map, which only packets to service addresses ask); the hop limit is
+//! lowered; a host route to the instance encapsulates with SRv6, in the main table or
 //! in one that the mark names. Plain forwarding has neither. Without a binding it is held in an NFQUEUE; released packets pass the rules
 //! again with a mark, and are dropped if they still find no binding. Return packets, decapsulated or plain,
 //! get their source back in POSTROUTING by one look-up in `reverse`; what comes out of a return SID, or from an

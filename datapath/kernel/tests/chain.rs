@@ -216,6 +216,33 @@ fn return_traffic_without_a_binding_is_dropped_and_counted() {
 
 /// Needs root.
 ///
+/// Proves CP-18.
+#[test]
+fn return_traffic_of_a_family_without_services_ends_at_its_sid_and_is_counted() {
+    let chain = Chain::new();
+    let _egress = Running::start(&chain.egress, &egress(), |_| None);
+    let mut config = ingress();
+    let role = config.ingress.as_mut().unwrap();
+    role.services.retain(|service, _| service.address.is_ipv4());
+    role.on_link.retain(std::net::IpAddr::is_ipv4);
+    let _echo = Echo::start(&chain.instance, 443);
+    let ingress = Running::start(&chain.ingress, &config, |request| {
+        Some(binding(request, None, to_egress(Encaps::Reduced, &request.key)))
+    });
+    let heard = Capture::start(&chain.client, "net");
+    chain.instance.inside(|| {
+        let socket = std::net::UdpSocket::bind("[::]:4430").unwrap();
+        socket.send_to(b"unasked", "[2001:db8:c::10]:4000").unwrap();
+    });
+    wait_for("counted", || ingress.drops(PlaneDrop::ReverseWithoutBinding) == 1);
+    assert!(!heard.all().iter().any(|packet| holds(packet, b"unasked")));
+    ping(&udp(&chain.client, local(SERVICE4, 0), SERVICE4), b"the other family").unwrap();
+    ingress.with(|s| s.reconfigure(&lab::ingress(), std::time::Instant::now()).unwrap());
+    ping(&udp(&chain.client, local(SERVICE6, 0), SERVICE6), b"now served").unwrap();
+}
+
+/// Needs root.
+///
 /// Proves CP-16, CP-20.
 #[test]
 fn an_egress_delivers_only_what_is_provisioned() {
@@ -266,7 +293,7 @@ fn the_hop_limit_falls_by_one_at_the_ingress_and_its_end_is_answered() {
     let chain = Chain::new();
     let _egress = Running::start(&chain.egress, &egress(), |_| None);
     let ingress = steered(&chain, Encaps::Reduced);
-    for (service, at, transit_limit) in [(SERVICE4, 8, 9), (SERVICE6, 7, 9)] {
+    for (service, at) in [(SERVICE4, 8), (SERVICE6, 7)] {
         let core = Capture::start(&chain.transit, "west");
         let access = Capture::start(&chain.client, "net");
         let socket = udp(&chain.client, local(service, 51000), service);
@@ -274,11 +301,16 @@ fn the_hop_limit_falls_by_one_at_the_ingress_and_its_end_is_answered() {
             let socket = socket2::SockRef::from(&socket);
             if at == 8 { socket.set_ttl_v4(limit) } else { socket.set_unicast_hops_v6(limit) }.unwrap();
         };
-        set(10);
-        socket.send(b"passes").unwrap();
-        let outer = core
-            .find("encapsulated", |packet| srv6(packet).is_some_and(|outer| holds(&outer.inner, b"passes")));
-        assert_eq!(srv6(&outer).unwrap().inner[at], transit_limit);
+        // What hosts send most has a rule of its own.
+        for limit in [10, 64, 255, 64] {
+            set(limit);
+            let text = format!("passes with {limit}");
+            socket.send(text.as_bytes()).unwrap();
+            let outer = core.find("encapsulated", |packet| {
+                srv6(packet).is_some_and(|outer| holds(&outer.inner, text.as_bytes()))
+            });
+            assert_eq!(u32::from(srv6(&outer).unwrap().inner[at]), limit - 1);
+        }
         set(1);
         socket.send(b"expires").unwrap();
         let kind: &[u8] = if at == 8 { &[11, 0] } else { &[3, 0] };

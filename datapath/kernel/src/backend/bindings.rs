@@ -194,11 +194,11 @@ impl NftBackend {
                 continue;
             };
             if let Some(old) = &install.replaces {
-                let set = if self.staged.contains(&old.forward.key) { "staged" } else { "forward" };
+                let set = map_of(&self.staged, old);
                 owners.push((remove_forward(&mut batch, set, &old.forward.key), at));
                 owners.push((remove_reverse(&mut batch, old), at));
             }
-            let set = if install.staged { "staged" } else { "forward" };
+            let set = if install.staged { "staged" } else { flows::open_map(&install.binding) };
             owners.push((add_forward(&mut batch, set, &install.binding, *mark, number, &user), at));
             owners.push((add_reverse(&mut batch, &install.binding), at));
         }
@@ -237,7 +237,7 @@ impl NftBackend {
         }
         let mut batch = Batch::begin(&mut self.nft);
         for (binding, mark, number, user) in &moves {
-            add_forward(&mut batch, "forward", binding, *mark, *number, user);
+            add_forward(&mut batch, flows::open_map(binding), binding, *mark, *number, user);
             remove_forward(&mut batch, "staged", &binding.forward.key);
         }
         let failures = batch.commit().map_err(|error| InstallFailure::DataPlane(error.to_string()))?;
@@ -274,7 +274,7 @@ impl NftBackend {
             let mut batch = Batch::begin(&mut self.nft);
             for (at, binding) in bindings.iter().enumerate() {
                 let key = &binding.forward.key;
-                let set = if self.staged.contains(key) { "staged" } else { "forward" };
+                let set = map_of(&self.staged, binding);
                 if !absent.contains(&(at, true)) {
                     owners.push((remove_forward(&mut batch, set, key), (at, true)));
                 }
@@ -297,6 +297,11 @@ impl NftBackend {
             }
         }
     }
+}
+
+/// The map that a binding's forward direction is in.
+pub(super) fn map_of(staged: &BTreeSet<FlowKey>, binding: &Binding) -> &'static str {
+    if staged.contains(&binding.forward.key) { "staged" } else { flows::open_map(binding) }
 }
 
 fn position(owners: &[(u32, usize)], failure: &Failure) -> usize {
@@ -329,7 +334,7 @@ fn add_forward(
     user: &[u8],
 ) -> u32 {
     let key = flows::forward_key(&binding.forward.key);
-    let data = flows::forward_value(binding, mark, service);
+    let data = flows::forward_value(set, binding, mark, service);
     let element = Element { key: &key, data: &data, timeout: timeout(binding), user, object: None };
     add(batch, binding, set, element)
 }

@@ -1,4 +1,5 @@
-//! Keys and values of the maps `forward`, `staged` and `reverse`.
+//! Keys and values of the maps of bindings: `forward`; `forward_port`, of flows whose port changes too; `staged`,
+//! of flows of either kind; `reverse`.
 
 use cats_engine_types::{Binding, Family, FlowKey, Protocol};
 use std::net::{IpAddr, SocketAddr};
@@ -13,13 +14,24 @@ pub(super) fn reverse_key(binding: &Binding) -> Vec<u8> {
     tuple(binding.reverse.instance, binding.reverse.client, binding.forward.key.protocol())
 }
 
-/// The value of the forward direction.
-pub(super) fn forward_value(binding: &Binding, mark: u32, service: u32) -> Vec<u8> {
+/// The map that an open binding's forward direction is in.
+pub(super) fn open_map(binding: &Binding) -> &'static str {
+    let same = binding.reverse.instance.port() == binding.forward.key.service().port();
+    if same { FORWARD } else { "forward_port" }
+}
+
+/// Values of this map have no port.
+const FORWARD: &str = "forward";
+
+/// The value of the forward direction in a map.
+pub(super) fn forward_value(map: &str, binding: &Binding, mark: u32, service: u32) -> Vec<u8> {
     let target = binding.reverse.instance;
     let mut value = Vec::with_capacity(28);
     put_address(&mut value, target.ip());
-    value.extend_from_slice(&target.port().to_be_bytes());
-    value.extend_from_slice(&[0, 0]);
+    if map != FORWARD {
+        value.extend_from_slice(&target.port().to_be_bytes());
+        value.extend_from_slice(&[0, 0]);
+    }
     value.extend_from_slice(&mark.to_ne_bytes());
     value.extend_from_slice(&service.to_ne_bytes());
     value
@@ -46,11 +58,16 @@ pub(super) fn read_forward_key(family: Family, bytes: &[u8]) -> Option<FlowKey> 
     FlowKey::new(protocol, client, SocketAddr::new(service, port(2 * size + 2)?)).ok()
 }
 
-/// Reads the value of the forward direction: where to, and the mark.
-pub(super) fn read_forward_value(family: Family, bytes: &[u8]) -> Option<(SocketAddr, u32)> {
-    let size = address_size(family);
-    let mark = u32::from_ne_bytes(bytes.get(size + 4..size + 8)?.try_into().ok()?);
-    Some((read_target(family, bytes)?, mark))
+/// Reads the value of the forward direction in a map: where to, and the mark.
+pub(super) fn read_forward_value(map: &str, key: &FlowKey, bytes: &[u8]) -> Option<(SocketAddr, u32)> {
+    let size = address_size(key.family());
+    let (target, marked) = if map == FORWARD {
+        (SocketAddr::new(read_address(bytes.get(..size)?)?, key.service().port()), size)
+    } else {
+        (read_target(key.family(), bytes)?, size + 4)
+    };
+    let mark = u32::from_ne_bytes(bytes.get(marked..marked + 4)?.try_into().ok()?);
+    Some((target, mark))
 }
 
 /// Reads the address and port that a value begins with.

@@ -44,12 +44,12 @@ impl NftBackend {
         let mut adopted = BTreeMap::new();
         for family in FAMILIES {
             // Later ones win: an activation cannot leave both, but open counts more than staged.
-            for (set, staged) in [("staged", true), ("forward", false)] {
+            for (set, staged) in [("staged", true), ("forward_port", false), ("forward", false)] {
                 let mut found = Vec::new();
                 let node = self.node.clone();
                 let number = family_number(family);
                 nft::dump_elements(&mut self.nft, number, set, &mut |element| {
-                    found.extend(read_binding(element, family, &routes, &node));
+                    found.extend(read_binding(element, set, family, &routes, &node));
                 })
                 .map_err(|error| refused(format!("map {set}"), &error))?;
                 for (binding, hard_left, slot) in found {
@@ -136,17 +136,17 @@ impl NftBackend {
         each: &mut dyn FnMut(usize, bool, &[u8]),
     ) -> io::Result<()> {
         for family in FAMILIES {
-            let (mut open, mut staged, mut reverse) = (Vec::new(), Vec::new(), Vec::new());
+            let mut asked = BTreeMap::<&'static str, Vec<(usize, Vec<u8>)>>::new();
             for (at, binding) in bindings.iter().enumerate() {
                 let key = &binding.forward.key;
                 if key.family() != family {
                     continue;
                 }
-                let list = if self.staged.contains(key) { &mut staged } else { &mut open };
-                list.push((at, flows::forward_key(key)));
-                reverse.push((at, flows::reverse_key(binding)));
+                let map = super::bindings::map_of(&self.staged, binding);
+                asked.entry(map).or_default().push((at, flows::forward_key(key)));
+                asked.entry("reverse").or_default().push((at, flows::reverse_key(binding)));
             }
-            for (set, list) in [("forward", open), ("staged", staged), ("reverse", reverse)] {
+            for (set, list) in asked {
                 let (places, keys): (Vec<usize>, Vec<Vec<u8>>) = list.into_iter().unzip();
                 let number = family_number(family);
                 nft::get_elements(&mut self.nft, number, set, &keys, &mut |at, element| {
@@ -244,13 +244,14 @@ fn note(counters: &mut PlaneCounters, name: &str, tally: Tally) {
 
 fn read_binding(
     element: &[u8],
+    map: &str,
     family: Family,
     routes: &BTreeMap<(u8, IpAddr), Encapsulation>,
     node: &cats_engine_types::NodeId,
 ) -> Option<(Binding, Option<Duration>, Option<u8>)> {
     let key: FlowKey = flows::read_forward_key(family, key_of(element)?)?;
     let data = attribute(element, DATA).and_then(|data| attribute(data, 1))?;
-    let (target, mark) = flows::read_forward_value(family, data)?;
+    let (target, mark) = flows::read_forward_value(map, &key, data)?;
     let slot = paths::slot_of(mark);
     let encapsulation = match slot {
         Some(slot) => routes.get(&(slot, target.ip()))?.clone(),

@@ -162,18 +162,21 @@ fn features(config: &ForwarderConfig, queue: QueueKind) -> Features {
         queue,
         access: config.ingress.as_ref().is_some_and(|ingress| !ingress.access.is_empty()),
         sids: !sids(config).is_empty(),
+        closed: sids(config).values().any(|mark| *mark == ruleset::MARK_CLOSED),
         deliveries: egress.is_some_and(|egress| !egress.deliveries.is_empty()),
         owners: egress.is_some_and(|egress| !egress.owners.is_empty()),
     }
 }
 
 /// SIDs of ours with the mark of what they carry. A SID of both roles carries either: then what is neither
-/// delivered nor bound is dropped as undelivered.
+/// delivered nor bound is dropped as undelivered. Where no flow of a family can be, its return traffic ends before it
+/// is decapsulated.
 fn sids(config: &ForwarderConfig) -> BTreeMap<Ipv6Addr, u32> {
     let mut marks = BTreeMap::new();
-    for sids in config.ingress.iter().map(|ingress| &ingress.return_sids) {
-        for sid in [sids.v4, sids.v6].into_iter().flatten() {
-            marks.insert(sid, ruleset::MARK_REVERSE);
+    if let Some(ingress) = &config.ingress {
+        for (sid, family) in [(ingress.return_sids.v4, Family::V4), (ingress.return_sids.v6, Family::V6)] {
+            let mark = if serves(config, family) { ruleset::MARK_REVERSE } else { ruleset::MARK_CLOSED };
+            marks.extend(sid.map(|sid| (sid, mark)));
         }
     }
     for sids in config.egress.iter().map(|egress| &egress.sids) {
@@ -260,20 +263,24 @@ fn add_chain(batch: &mut Batch<'_>, shape: Shape, name: &str, hook: Option<(u32,
 /// Chains that no packet of a family needs to pass: a node that steers only IPv4 pays nothing for IPv6, which
 /// its encapsulated packets are.
 fn idle_chains(config: &ForwarderConfig, family: Family) -> Vec<&'static str> {
-    let services = config.ingress.iter().flat_map(|ingress| ingress.services.keys());
-    let on_link = config.ingress.iter().flat_map(|ingress| &ingress.on_link).copied();
-    let deliveries = config.egress.iter().flat_map(|egress| &egress.deliveries);
-    let addresses = services.map(|s| s.address).chain(on_link).chain(deliveries.map(|d| d.locator.address));
-    let flows = addresses.into_iter().any(|address| Family::of(address) == family);
-    let ingress = config.ingress.iter().map(|ingress| ingress.return_sids);
-    let inner = |sids: cats_datapath_core::Sids| match family {
-        Family::V4 => sids.v4.is_some(),
-        Family::V6 => sids.v6.is_some(),
-    };
-    let carried = ingress.chain(config.egress.iter().map(|egress| egress.sids)).any(inner);
+    let flows = serves(config, family);
+    let carried = config.egress.iter().any(|egress| match family {
+        Family::V4 => egress.sids.v4.is_some(),
+        Family::V6 => egress.sids.v6.is_some(),
+    });
     let outer = family == Family::V6 && !sids(config).is_empty();
     let idle = [("pre", !flows && !outer), ("post", !flows && !carried)];
     idle.into_iter().filter(|(_, idle)| *idle).map(|(chain, _)| chain).collect()
+}
+
+/// Whether a family has service addresses or instances here.
+fn serves(config: &ForwarderConfig, family: Family) -> bool {
+    let ingress = config.ingress.iter();
+    let services = ingress.clone().flat_map(|ingress| ingress.services.keys().map(|service| service.address));
+    let on_link = ingress.flat_map(|ingress| ingress.on_link.iter().copied());
+    let deliveries = config.egress.iter().flat_map(|egress| &egress.deliveries);
+    let addresses = services.chain(on_link).chain(deliveries.map(|delivery| delivery.locator.address));
+    addresses.into_iter().any(|address| Family::of(address) == family)
 }
 
 fn add_counters(batch: &mut Batch<'_>, config: &ForwarderConfig, family: Family) {

@@ -3,12 +3,15 @@
 //! ```text
 //! pre (prerouting, raw + 10)        post (postrouting, srcnat + 10)
 //!   outer for a SID of ours: mark     forward packets: done
-//!   forward: rewrite, mark, count         SYN: clamp the MSS
-//!   sent: clamp, hop limit, done      reverse: restore the source, done
-//!   from an instance: mark            decapsulated for delivery: provisioned or dropped
-//!   to a service address: miss        return traffic without a binding: dropped
+//!   TCP SYN: opening                      SYN: clamp the MSS
+//!   forward: rewrite, mark, count     reverse: restore the source, done
+//!   sent: hop limit, done             decapsulated for delivery: provisioned or dropped
+//!   from an instance: mark            return traffic without a binding: dropped
+//!   to a service address: miss
 //! ```
-//! The fast path is one look-up in `forward` or `reverse`, and one by the hop limit. Only a miss looks at services.
+//! `opening` is the same with the MSS clamped. `miss` begins with the flows whose port changes too. So the fast path
+//! is one look-up in `forward` or `reverse`, the service's counter, and two writes: one rule for the hop limit that
+//! hosts send most. Only a miss looks at services.
 
 use super::encode::{
     ACCEPT, Checksum, Compare, DROP, GOTO, META_IIFNAME, META_L4PROTO, META_MARK, META_OIFNAME, NETWORK,
@@ -20,7 +23,7 @@ use cats_engine_types::Family;
 /// The name of our table in each family.
 pub(crate) const TABLE: &str = "cats";
 /// Changes with whatever a running table cannot be brought to by replacing rules and static sets.
-pub(crate) const LAYOUT: &str = "cats layout 1";
+pub(crate) const LAYOUT: &str = "cats layout 2";
 
 /// The queue of packets without a binding, and of those whose hop limit ends here.
 pub const QUEUE: u16 = 0x0ca7;
@@ -38,8 +41,12 @@ pub(crate) const MARK_RETURN: u32 = BASE | 0x0200;
 pub(crate) const MARK_DELIVER: u32 = BASE | 0x0301;
 /// The same: return traffic.
 pub(crate) const MARK_REVERSE: u32 = BASE | 0x0302;
+/// On outer packets for a SID whose family has no service here.
+pub(crate) const MARK_CLOSED: u32 = BASE | 0x0303;
 const GROUP: u32 = 0xffff_ff00;
 
+/// The hop limit that most hosts send.
+const USUAL_HOPS: u8 = 64;
 pub(crate) const TTL_STEPS: std::ops::RangeInclusive<u8> = 2..=255;
 
 /// Counters of the table that are not of a service.
@@ -101,6 +108,8 @@ pub(crate) struct Features {
     pub(crate) access: bool,
     /// The node decapsulates.
     pub(crate) sids: bool,
+    /// Some SID's family has no service here.
+    pub(crate) closed: bool,
     /// Instances are delivered to here.
     pub(crate) deliveries: bool,
     /// Return traffic is sent to owners.
@@ -125,13 +134,21 @@ pub(crate) const STATIC_SETS: [&str; 10] = [
 ];
 
 /// A chain: name, and hook number with priority if packets enter there.
-pub(crate) const CHAINS: [(&str, Option<(u32, i32)>); 5] =
-    [("pre", Some((0, -290))), ("post", Some((4, 110))), ("miss", None), ("sent", None), ("deliver", None)];
+pub(crate) const CHAINS: [(&str, Option<(u32, i32)>); 6] = [
+    ("pre", Some((0, -290))),
+    ("post", Some((4, 110))),
+    ("opening", None),
+    ("miss", None),
+    ("sent", None),
+    ("deliver", None),
+];
 
 /// Calls `emit` for each rule with its chain, in order of evaluation.
 pub(crate) fn rules(shape: Shape, features: Features, emit: &mut dyn FnMut(&'static str, &Encoder)) {
     let mut writer = Writer { shape, features, emit, scratch: Encoder::default() };
     writer.pre();
+    writer.opening();
+    writer.clamp("sent");
     writer.sent("sent");
     writer.miss();
     writer.post();
@@ -155,37 +172,87 @@ impl Writer<'_> {
     fn pre(&mut self) {
         let shape = self.shape;
         if self.features.sids && !shape.is_v4() {
-            self.rule("pre", |rule| {
-                rule.payload(REG, NETWORK, shape.destination, 16).map("sids", REG, REG).set_mark(REG);
-                rule.verdict(ACCEPT, None);
-            });
+            self.outer();
         }
         self.rule("pre", |rule| {
-            // A packet whose hop limit ends here goes by `miss`, so that its sender is told.
-            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::Greater, &[1]);
+            syn(rule).verdict(GOTO, Some("opening"));
+        });
+        self.rule("pre", |rule| {
+            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::Equal, &[USUAL_HOPS]);
             flow(rule, shape).map("forward", REG, REG);
-            rewrite_destination(rule, shape);
+            redirect(rule, shape);
+            let mark = REG + shape.words();
+            rule.mask(mark, &GROUP.to_ne_bytes()).compare(mark, Compare::Equal, &MARK_FORWARD.to_ne_bytes());
+            rule.immediate(REG, &[USUAL_HOPS - 1]);
+            rule.write(REG, NETWORK, shape.hop_limit, 1, shape.hop_limit_sum()).verdict(ACCEPT, None);
+        });
+        self.rule("pre", |rule| {
+            // A packet whose hop limit ends here goes by `miss`, so that its sender is told.
+            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::NotEqual, &[USUAL_HOPS]);
+            rule.compare(REG, Compare::Greater, &[1]);
+            flow(rule, shape).map("forward", REG, REG);
+            redirect(rule, shape);
         });
         self.sent("pre");
-        if self.features.owners {
+        self.others("pre");
+    }
+
+    /// Packets for SIDs of ours.
+    fn outer(&mut self) {
+        let destination = self.shape.destination;
+        self.rule("pre", |rule| {
+            rule.payload(REG, NETWORK, destination, 16).map("sids", REG, REG);
+            rule.compare(REG, Compare::NotEqual, &MARK_CLOSED.to_ne_bytes());
+            rule.set_mark(REG).verdict(ACCEPT, None);
+        });
+        if self.features.closed {
             self.rule("pre", |rule| {
+                rule.payload(REG, NETWORK, destination, 16).map("sids", REG, REG);
+                rule.count("drop_reverse").verdict(DROP, None);
+            });
+        }
+    }
+
+    /// The first packets of TCP connections.
+    fn opening(&mut self) {
+        let shape = self.shape;
+        self.rule("opening", |rule| {
+            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::Greater, &[1]);
+            flow(rule, shape).map("forward", REG, REG);
+            redirect(rule, shape);
+        });
+        self.clamp("opening");
+        self.sent("opening");
+        self.others("opening");
+    }
+
+    /// What has no binding in `forward`.
+    fn others(&mut self, chain: &'static str) {
+        let shape = self.shape;
+        if self.features.owners {
+            self.rule(chain, |rule| {
                 rule.payload(REG, NETWORK, shape.source, shape.address).member("instances", REG);
                 rule.immediate(REG, &MARK_RETURN.to_ne_bytes()).set_mark(REG);
             });
         }
-        self.rule("pre", |rule| {
+        self.rule(chain, |rule| {
             rule.payload(REG, NETWORK, shape.destination, shape.address).member("addresses", REG);
             rule.verdict(GOTO, Some("miss"));
+        });
+    }
+
+    /// Lowers the MSS of a TCP SYN after a rewrite.
+    fn clamp(&mut self, chain: &'static str) {
+        let shape = self.shape;
+        self.rule(chain, |rule| {
+            syn(rule).payload(REG, NETWORK, shape.destination, shape.address);
+            rule.meta(REG + shape.words(), META_MARK).map("mss", REG, REG).write_mss(REG);
         });
     }
 
     /// What follows a rewrite; other packets pass.
     fn sent(&mut self, chain: &'static str) {
         let shape = self.shape;
-        self.rule(chain, |rule| {
-            syn(rule).payload(REG, NETWORK, shape.destination, shape.address);
-            rule.meta(REG + shape.words(), META_MARK).map("mss", REG, REG).write_mss(REG);
-        });
         // An encapsulating route takes the packet out of ip_forward, so the hop limit is lowered here.
         self.rule(chain, |rule| {
             grouped(rule, MARK_FORWARD).payload(REG, NETWORK, shape.hop_limit, 1).map("hops", REG, REG);
@@ -198,6 +265,11 @@ impl Writer<'_> {
 
     fn miss(&mut self) {
         let (shape, features) = (self.shape, self.features);
+        self.rule("miss", |rule| {
+            rule.payload(REG, NETWORK, shape.hop_limit, 1).compare(REG, Compare::Greater, &[1]);
+            flow(rule, shape).map("forward_port", REG, REG);
+            redirect_with_port(rule, shape).verdict(GOTO, Some("sent"));
+        });
         if features.access {
             self.rule("miss", |rule| {
                 rule.meta(REG, META_IIFNAME).not_member("access", REG);
@@ -210,7 +282,7 @@ impl Writer<'_> {
         });
         self.rule("miss", |rule| {
             flow(marked(rule, MARK_RELEASE), shape).map("staged", REG, REG);
-            rewrite_destination(rule, shape).verdict(GOTO, Some("sent"));
+            redirect_with_port(rule, shape).verdict(GOTO, Some("sent"));
         });
         self.rule("miss", |rule| {
             marked(rule, MARK_RELEASE).count("drop_released").verdict(DROP, None);
@@ -307,7 +379,13 @@ fn service<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape, address: u32, port: u32
 }
 
 /// Takes the value of `forward` into the packet.
-fn rewrite_destination<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
+fn redirect<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
+    rule.write(REG, NETWORK, shape.destination, shape.address, shape.address_sum());
+    rule.set_mark(REG + shape.words()).count_by("counts", REG + shape.words() + 1)
+}
+
+/// Takes the value of `forward_port` or `staged` into the packet.
+fn redirect_with_port<'r, 'e>(rule: &'r mut Rule<'e>, shape: Shape) -> &'r mut Rule<'e> {
     rule.write(REG, NETWORK, shape.destination, shape.address, shape.address_sum());
     rule.write(REG + shape.words(), TRANSPORT, 2, 2, Checksum::Transport);
     rule.set_mark(REG + shape.words() + 1).count_by("counts", REG + shape.words() + 2)

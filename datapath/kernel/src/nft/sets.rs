@@ -33,7 +33,8 @@ pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'stat
     let flow = address.then(address).then(Kind::MARK).then(Kind::PROTOCOL);
     let service = address.then(Kind::PORT).then(Kind::PROTOCOL);
     let target = address.then(Kind::PORT);
-    let forward = target.then(Kind::MARK).then(Kind::MARK);
+    let forward = address.then(Kind::MARK).then(Kind::MARK);
+    let forward_port = target.then(Kind::MARK).then(Kind::MARK);
     let bindings = |spec: SetSpec<'static>| SetSpec {
         size: Some(limit),
         timeout: true,
@@ -42,7 +43,8 @@ pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'stat
     };
     vec![
         bindings(map("forward", flow, forward)),
-        bindings(map("staged", flow, forward)),
+        bindings(map("forward_port", flow, forward_port)),
+        bindings(map("staged", flow, forward_port)),
         bindings(map("reverse", flow, target)),
         set("services", service),
         set("addresses", address),
