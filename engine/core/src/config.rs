@@ -3,6 +3,7 @@
 //! Pure, so that the management daemon refuses a commit by [`check`] whether or not an engine is connected, and the
 //! engine reads the same configuration by the same functions.
 
+mod addresses;
 mod check;
 mod forwarder;
 mod selector;

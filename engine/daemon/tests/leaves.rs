@@ -156,7 +156,7 @@ fn services() -> Value {
                 "locator": [{ "address": "198.51.100.11", "port": 8443 }],
             }],
         },
-        { "cs-id": 2 },
+        { "cs-id": 2, "enabled": false },
         { "cs-id": 3, "enabled": false, "address": ["192.0.2.103"] },
     ] })
 }

@@ -1,6 +1,6 @@
 //! What YANG cannot say of a configuration.
 
-use super::{Violation, forwarder, selector, services};
+use super::{Violation, addresses, forwarder, selector, services};
 use crate::cps::ServiceConfig;
 use cats_engine_types::{CsId, ServiceMatch};
 use cats_yang_model::Config;
@@ -18,7 +18,12 @@ pub fn check(old: &Config, new: &Config) -> Vec<Violation> {
     if !(same_services(old, new) && same_forwarder) {
         let services = services::services(new, &mut violations);
         overlaps(&services, &mut violations);
+        addresses::catalogue(new, &mut violations);
+        addresses::forwarder(new, &mut violations);
         forwarder::check(new, &services, &mut violations);
+    }
+    if !Arc::ptr_eq(&old.path_computation, &new.path_computation) {
+        addresses::topology(new, &mut violations);
     }
     let same_limit = old.base.metric_limits == new.base.metric_limits;
     if !(same_limit && Arc::ptr_eq(&old.service_metrics, &new.service_metrics)) {

@@ -9,7 +9,7 @@ use cats_yang_model::generated::ietf_cats::Cats;
 use std::fmt::Display;
 use std::net::Ipv6Addr;
 
-const FORWARDER: &str = "cats-forwarder:forwarder";
+pub(super) const FORWARDER: &str = "cats-forwarder:forwarder";
 
 /// Notes what the forwarder of this node could not do, where it has that role.
 pub(super) fn check(cats: &Cats, services: &[ServiceConfig], violations: &mut Vec<Violation>) {
@@ -77,7 +77,7 @@ fn without_port(service: &dyn Display, traffic: &ServiceMatch) -> Violation {
     not_realisable(path, message)
 }
 
-fn not_realisable(path: String, message: String) -> Violation {
+pub(super) fn not_realisable(path: String, message: String) -> Violation {
     Violation {
         path,
         tag: "operation-failed".to_owned(),

@@ -82,7 +82,8 @@ fn values_that_the_engine_cannot_hold_are_named() {
     let locators = json!([{ "address": "198.51.100.1" }, { "address": "198.51.100.2" }]);
     let instance =
         json!([{ "csci-id": 0, "egress": "EF-1" }, { "csci-id": 5, "egress": "EF-1", "locator": locators }]);
-    let list = [service("0", json!({})), service("1", json!({ "instance": instance }))];
+    let list =
+        [service("0", json!({})), service("1", json!({ "address": ["192.0.2.100"], "instance": instance }))];
     let violations = refused(&services(&list, json!([{ "cs-id": 1, "protocol": 1 }])));
     let start = "/ietf-routing:routing/ietf-cats:cats";
     let found: Vec<_> = violations.iter().map(|v| v.path.strip_prefix(start).unwrap()).collect();
