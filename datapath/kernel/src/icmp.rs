@@ -2,6 +2,7 @@
 //! underlay says of encapsulated packets to what the sender of the inner packet understands.
 
 use crate::{NftBackend, packet};
+use cats_engine_types::SpecialAddress;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -110,7 +111,9 @@ impl Icmp {
     }
 
     fn send(&mut self, to: IpAddr, kind: [u8; 2], word: u32, packet: &[u8], now: Instant) -> io::Result<()> {
-        if !self.admit(now) {
+        // No error is sent to what is not one host (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
+        let nobody = SpecialAddress::of(to).is_some_and(|kind| kind != SpecialAddress::LinkLocal);
+        if nobody || !self.admit(now) {
             return Ok(());
         }
         let mut message = vec![kind[0], kind[1], 0, 0];

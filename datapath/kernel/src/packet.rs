@@ -148,6 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_from_no_unicast_address_has_no_flow() {
+        for source in [[0; 4], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4], [192, 0, 2, 100]] {
+            let mut packet = udp4(0);
+            packet[12..16].copy_from_slice(&source);
+            assert_eq!(flow(&packet), None, "{source:?}");
+        }
+    }
+
+    #[test]
     fn a_later_fragment_has_no_flow() {
         assert_eq!(flow(&udp4(185)), None);
     }
@@ -155,7 +164,8 @@ mod tests {
     #[test]
     fn ports_are_found_behind_extension_headers() {
         let mut packet = vec![0x60, 0, 0, 0, 0, 24, DESTINATION_OPTIONS, 64];
-        packet.extend_from_slice(&[0x20; 32]);
+        packet.extend_from_slice(&[0x20; 16]);
+        packet.extend_from_slice(&[0x21; 16]);
         packet.extend_from_slice(&[17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         packet.extend_from_slice(&[0, 1, 0, 2, 0, 8, 0, 0]);
         let flow = flow(&packet).unwrap();

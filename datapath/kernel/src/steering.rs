@@ -117,7 +117,7 @@ impl Steering {
                     self.icmp.time_exceeded(&packet, now)?;
                     ended.push((id, Verdict::Drop));
                 }
-                Punted::Other(id) => ended.push((id, Verdict::Drop)),
+                Punted::Other(id) => self.forwarder.ingress().handle_no_flow(id),
             }
         }
         self.punted = punted;
