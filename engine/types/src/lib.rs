@@ -7,6 +7,7 @@
 mod address;
 mod binding;
 mod decision;
+mod failure;
 mod flow;
 mod forwarder;
 mod id;
@@ -21,6 +22,7 @@ pub use binding::{
     Binding, BindingEvent, BindingStatus, Counters, Forward, InstallFailure, Lifetime, RemovalReason, Reverse,
 };
 pub use decision::{Candidate, Decision, Generations, Selected, Verdict};
+pub use failure::{Deadline, Limit, NotReady, UnknownName};
 pub use flow::{Family, FlowKey, FlowKeyError, Locator, Protocol, ServiceAddress, ServiceMatch};
 pub use forwarder::{Capabilities, Delivery, DeliveryState, EncapsulationKind, ForwarderReport};
 pub use id::{

@@ -1,6 +1,8 @@
 //! What an ingress asks of the C-PS for the first packet of a flow.
 
-use crate::{CsId, FlowKey, Micros, NoPath, NodeId, Price, Score, TenantId, TransactionId};
+use crate::{
+    CsId, Deadline, FlowKey, Limit, Micros, NoPath, NodeId, NotReady, Price, Score, TenantId, TransactionId,
+};
 use serde::{Deserialize, Serialize};
 
 /// Hard constraints of a request or of a service's configuration. Absent means unconstrained.
@@ -102,15 +104,15 @@ pub enum RequestFailure {
     /// The headend cannot realise the path (CP-14).
     #[error("the headend cannot realise the path: {0}")]
     NotRealisable(String),
-    /// A deadline passed; the name is the deadline's.
+    /// A deadline passed.
     #[error("the {0} deadline passed")]
-    Deadline(&'static str),
+    Deadline(Deadline),
     /// The forwarder could not commit the binding.
     #[error("the binding was not committed: {0}")]
     Commit(String),
-    /// An admission limit; the name is the limit's.
+    /// An admission limit.
     #[error("the limit {0} is reached")]
-    Limit(&'static str),
+    Limit(Limit),
     /// The instance of the flow failed: the client must open a new connection (CP-26).
     #[error("the flow's instance failed; the client must reconnect")]
     ReconnectRequired,
@@ -119,5 +121,5 @@ pub enum RequestFailure {
     Unreachable,
     /// The C-PS is not configured to decide (role off or still starting).
     #[error("the C-PS is not ready: {0}")]
-    NotReady(&'static str),
+    NotReady(NotReady),
 }

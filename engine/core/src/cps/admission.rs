@@ -1,7 +1,7 @@
 //! Who may open how many flows, and which request generations were seen (CP-12, CP-28).
 
 use super::config::Admission;
-use cats_engine_types::{FlowKey, TenantId};
+use cats_engine_types::{FlowKey, Limit, TenantId};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
@@ -71,10 +71,10 @@ impl Buckets {
         client: IpAddr,
         tenant: TenantId,
         now: Instant,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Limit> {
         let rate = limits.client_rate;
         if !self.client(limits, client, now).take(rate, now) {
-            return Err("client-rate");
+            return Err(Limit::ClientRate);
         }
         let rate = limits.tenant_rate;
         let bucket = if self.tenants.contains_key(&tenant) || self.tenants.len() < TENANTS {
@@ -82,7 +82,7 @@ impl Buckets {
         } else {
             self.other_tenants.get_or_insert_with(|| Bucket::full(rate, now))
         };
-        if bucket.take(rate, now) { Ok(()) } else { Err("tenant-rate") }
+        if bucket.take(rate, now) { Ok(()) } else { Err(Limit::TenantRate) }
     }
 
     fn client(&mut self, limits: &Admission, client: IpAddr, now: Instant) -> &mut Bucket {

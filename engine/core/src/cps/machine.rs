@@ -18,7 +18,7 @@ use super::reservation::Reservations;
 use super::selection::Scratch;
 use super::timers::Timers;
 use cats_engine_types::{
-    Binding, CsciId, Decision, Epoch, FlowKey, ForwarderReport, Generation, InstallFailure, NodeId,
+    Binding, CsciId, Deadline, Decision, Epoch, FlowKey, ForwarderReport, Generation, InstallFailure, NodeId,
     PathRequest, RemovalReason, RequestFailure, TransactionId,
 };
 use std::collections::{BTreeSet, VecDeque};
@@ -329,9 +329,9 @@ impl Cps {
         // The timer is already taken.
         flow.deadline = None;
         match flow.state() {
-            FlowState::Pending => self.fail(ix, RequestFailure::Deadline("selection")),
-            FlowState::DestinationSelected => self.fail(ix, RequestFailure::Deadline("path")),
-            FlowState::BindingReady => self.fail(ix, RequestFailure::Deadline("commit")),
+            FlowState::Pending => self.fail(ix, RequestFailure::Deadline(Deadline::Selection)),
+            FlowState::DestinationSelected => self.fail(ix, RequestFailure::Deadline(Deadline::PathRequest)),
+            FlowState::BindingReady => self.fail(ix, RequestFailure::Deadline(Deadline::Commit)),
             FlowState::Active => self.reconnect(ix),
             FlowState::Absent | FlowState::Draining | FlowState::Failed | FlowState::ReconnectRequired => {
                 self.finish(ix);

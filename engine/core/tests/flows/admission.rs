@@ -2,7 +2,7 @@
 
 use crate::domain::{B, Domain, config, csci, events, ingress, key, node, path_request, refusal};
 use cats_engine_core::cps::{Event, FlowState};
-use cats_engine_types::{FlowKey, Gas, Protocol, RemovalReason, RequestFailure, TenantId};
+use cats_engine_types::{FlowKey, Gas, Limit, Protocol, RemovalReason, RequestFailure, TenantId};
 use std::time::Duration;
 
 fn rates(client_rate: u32, tenant_rate: u32) -> Domain {
@@ -34,15 +34,15 @@ fn a_client_and_a_tenant_open_flows_at_their_rate_and_no_faster() {
     for port in 1..=10 {
         assert_eq!(ask(&mut domain, 1, port, 0), Ok(()));
     }
-    assert_eq!(ask(&mut domain, 1, 11, 0), limit("client-rate"));
+    assert_eq!(ask(&mut domain, 1, 11, 0), limit(Limit::ClientRate));
     for client in 2..=16 {
         assert_eq!(ask(&mut domain, client, 1, 0), Ok(()));
     }
-    assert_eq!(ask(&mut domain, 17, 1, 0), limit("tenant-rate"));
+    assert_eq!(ask(&mut domain, 17, 1, 0), limit(Limit::TenantRate));
     assert_eq!(ask(&mut domain, 18, 1, 1), Ok(()), "another tenant has its own");
     domain.pass(Duration::from_millis(100));
     assert_eq!(ask(&mut domain, 1, 12, 0), Ok(()), "a tenth of a second is one flow at 10 a second");
-    assert_eq!(ask(&mut domain, 1, 13, 0), limit("client-rate"));
+    assert_eq!(ask(&mut domain, 1, 13, 0), limit(Limit::ClientRate));
 }
 
 /// Proves CP-28.
@@ -55,7 +55,7 @@ fn the_flow_limit_refuses_new_flows_and_leaves_the_old_ones() {
     domain.active(2);
     let request = domain.request(3);
     let outputs = domain.send(&request);
-    assert_eq!(refusal(&outputs), RequestFailure::Limit("flow-limits"));
+    assert_eq!(refusal(&outputs), RequestFailure::Limit(Limit::FlowLimits));
     assert_eq!(events(&outputs), [Event::FlowLimit(true)]);
     let request = domain.request(4);
     let outputs = domain.send(&request);
@@ -76,7 +76,7 @@ fn an_ingress_holds_no_more_bindings_than_it_says() {
     domain.report(report);
     domain.active(1);
     let request = domain.request(2);
-    assert_eq!(refusal(&domain.send(&request)), RequestFailure::Limit("bindings of the ingress"));
+    assert_eq!(refusal(&domain.send(&request)), RequestFailure::Limit(Limit::IngressBindings));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn clients_beyond_the_table_share_one_rate_and_known_ones_keep_theirs() {
     config.admission.clients = 2;
     config.admission.client_rate = 3;
     let mut domain = Domain::with(config);
-    let limit = Err(RequestFailure::Limit("client-rate"));
+    let limit = Err(RequestFailure::Limit(Limit::ClientRate));
     assert_eq!(ask(&mut domain, 1, 1, 0), Ok(()));
     assert_eq!(ask(&mut domain, 2, 1, 0), Ok(()));
     for client in 3..=5 {
@@ -115,7 +115,7 @@ fn an_ipv6_client_is_its_whole_64() {
         domain.send(&request)
     };
     path_request(&ask("2001:db8:a:b::1"));
-    assert_eq!(refusal(&ask("2001:db8:a:b::2")), RequestFailure::Limit("client-rate"));
+    assert_eq!(refusal(&ask("2001:db8:a:b::2")), RequestFailure::Limit(Limit::ClientRate));
     path_request(&ask("2001:db8:a:c::1"));
 }
 

@@ -5,7 +5,7 @@ use crate::domain::{
 };
 use cats_engine_core::cps::{FlowState, Precedence};
 use cats_engine_types::{
-    Family, FlowKey, NodeId, Protocol, RequestFailure, ServiceMatch, TenantId, TransactionId,
+    Family, FlowKey, NodeId, NotReady, Protocol, RequestFailure, ServiceMatch, TenantId, TransactionId,
 };
 
 fn two_services(precedence: Precedence) -> Domain {
@@ -207,7 +207,7 @@ fn a_c_ps_without_configuration_refuses_all() {
     let request = domain.request(1);
     cps.handle_request(&node("IF-1"), request, domain.now, domain.wall);
     let outputs: Vec<_> = std::iter::from_fn(|| cps.poll_output()).collect();
-    assert_eq!(refusal(&outputs), RequestFailure::NotReady("configuration"));
+    assert_eq!(refusal(&outputs), RequestFailure::NotReady(NotReady::Configuration));
 }
 
 #[test]

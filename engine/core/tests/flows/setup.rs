@@ -5,9 +5,9 @@ use crate::domain::{
 };
 use cats_engine_core::cps::{FlowState, Output};
 use cats_engine_types::{
-    BindingEvent, Constraints, Criterion, Decision, DeliveryState, Encaps, Encapsulation, Gas, Generation,
-    InstallFailure, Measure, Micros, NoPath, PathConstraints, PathReply, RequestFailure, RoutingDomain,
-    Verdict, Win,
+    BindingEvent, Constraints, Criterion, Deadline, Decision, DeliveryState, Encaps, Encapsulation, Gas,
+    Generation, InstallFailure, Measure, Micros, NoPath, PathConstraints, PathReply, RequestFailure,
+    RoutingDomain, Verdict, Win,
 };
 use std::time::Duration;
 
@@ -293,13 +293,13 @@ fn no_path_refused_commit_and_each_deadline_fail_closed() {
     assert_eq!(domain.state(3), FlowState::DestinationSelected);
     assert_eq!(domain.outputs(), []);
     domain.pass(Duration::from_millis(1));
-    assert_eq!(refusal(&domain.outputs()), RequestFailure::Deadline("path"));
+    assert_eq!(refusal(&domain.outputs()), RequestFailure::Deadline(Deadline::PathRequest));
     assert_eq!((domain.state(3), domain.held(B)), (FlowState::Absent, 0));
 
     let request = domain.request(4);
     let late = domain.now + Duration::from_millis(101);
     domain.cps.handle_request_received(&node("IF-1"), request, domain.now, late, domain.wall);
-    assert_eq!(refusal(&domain.outputs()), RequestFailure::Deadline("selection"));
+    assert_eq!(refusal(&domain.outputs()), RequestFailure::Deadline(Deadline::Selection));
     assert_eq!(domain.cps.flow_count(), 0);
 }
 
@@ -320,7 +320,7 @@ fn a_late_path_reply_never_revives_a_transaction() {
     let asked = path_request(&domain.send(&request));
     let reply = PathReply { transaction: asked.transaction, outcome: Ok(path_for(&asked, 1)) };
     domain.now += Duration::from_millis(500);
-    assert_eq!(refusal(&domain.reply(reply.clone())), RequestFailure::Deadline("path"));
+    assert_eq!(refusal(&domain.reply(reply.clone())), RequestFailure::Deadline(Deadline::PathRequest));
     assert_eq!(domain.reply(reply), []);
     assert_eq!(domain.cps.counters().late_path_replies, 3);
     assert_eq!((domain.cps.flow_count(), domain.held(B)), (0, 0));
@@ -333,7 +333,7 @@ fn a_commit_after_the_deadline_is_taken_back() {
     let binding = domain.ready(1);
     domain.pass(Duration::from_millis(200));
     let outputs = domain.outputs();
-    assert_eq!(refusal(&outputs), RequestFailure::Deadline("commit"));
+    assert_eq!(refusal(&outputs), RequestFailure::Deadline(Deadline::Commit));
     let wanted = [(binding.transaction, cats_engine_types::RemovalReason::Requested)];
     assert_eq!(crate::domain::removals(&outputs), wanted);
     assert_eq!(domain.state(1), FlowState::Failed);

@@ -4,8 +4,9 @@ use super::flow::node;
 use super::{DecodeError, Decoded, Problem, fault, narrow, refused, required, within};
 use crate::control_plane as pb;
 use cats_engine_types::{
-    Constraints, Micros, NoPath, Price, RequestFailure, Score, ServiceRequest, TenantId,
+    Constraints, Micros, NoPath, Price, RequestFailure, Score, ServiceRequest, TenantId, UnknownName,
 };
+use std::str::FromStr;
 
 impl From<&Constraints> for pb::Constraints {
     fn from(word: &Constraints) -> Self {
@@ -134,29 +135,9 @@ impl TryFrom<pb::NoPath> for NoPath {
     }
 }
 
-/// The names that deadlines, limits and waits have in this release.
-const NAMES: [&str; 16] = [
-    "hold",
-    "selection",
-    "path-request",
-    "commit",
-    "draining",
-    "reconnect-required",
-    "flow-limits",
-    "metric-limits",
-    "client-rate",
-    "tenant-rate",
-    "pending-packets",
-    "pending-bytes",
-    "requests",
-    "role",
-    "configuration",
-    "starting",
-];
-
-/// The name as a static text; one of another release is `other`.
-fn name(text: &str) -> &'static str {
-    NAMES.into_iter().find(|known| *known == text).unwrap_or("other")
+/// A deadline, limit or want by its name.
+fn named<T: FromStr<Err = UnknownName>>(detail: &str) -> Decoded<T> {
+    detail.parse().map_err(|error| refused("detail")(&error))
 }
 
 impl From<&RequestFailure> for pb::RequestFailure {
@@ -176,12 +157,12 @@ impl From<&RequestFailure> for pb::RequestFailure {
             RequestFailure::NoCandidate => plain(Kind::NoCandidate),
             RequestFailure::NoPath(why) => Self { no_path: Some(why.into()), ..plain(Kind::NoPath) },
             RequestFailure::NotRealisable(why) => with(Kind::NotRealisable, why),
-            RequestFailure::Deadline(name) => with(Kind::Deadline, name),
+            RequestFailure::Deadline(deadline) => with(Kind::Deadline, deadline.name()),
             RequestFailure::Commit(why) => with(Kind::Commit, why),
-            RequestFailure::Limit(name) => with(Kind::Limit, name),
+            RequestFailure::Limit(limit) => with(Kind::Limit, limit.name()),
             RequestFailure::ReconnectRequired => plain(Kind::ReconnectRequired),
             RequestFailure::Unreachable => plain(Kind::Unreachable),
-            RequestFailure::NotReady(what) => with(Kind::NotReady, what),
+            RequestFailure::NotReady(what) => with(Kind::NotReady, what.name()),
         }
     }
 }
@@ -204,12 +185,12 @@ impl TryFrom<pb::RequestFailure> for RequestFailure {
             Kind::NoCandidate => Self::NoCandidate,
             Kind::NoPath => Self::NoPath(required("no_path", message.no_path)?),
             Kind::NotRealisable => Self::NotRealisable(detail),
-            Kind::Deadline => Self::Deadline(name(&detail)),
+            Kind::Deadline => Self::Deadline(named(&detail)?),
             Kind::Commit => Self::Commit(detail),
-            Kind::Limit => Self::Limit(name(&detail)),
+            Kind::Limit => Self::Limit(named(&detail)?),
             Kind::ReconnectRequired => Self::ReconnectRequired,
             Kind::Unreachable => Self::Unreachable,
-            Kind::NotReady => Self::NotReady(name(&detail)),
+            Kind::NotReady => Self::NotReady(named(&detail)?),
         })
     }
 }

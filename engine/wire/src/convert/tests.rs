@@ -213,12 +213,12 @@ fn failure() -> impl Strategy<Value = RequestFailure> {
         Just(RequestFailure::NoCandidate),
         no_path.prop_map(RequestFailure::NoPath),
         ".{0,20}".prop_map(RequestFailure::NotRealisable),
-        Just(RequestFailure::Deadline("selection")),
+        prop::sample::select(Deadline::ALL).prop_map(RequestFailure::Deadline),
         ".{0,20}".prop_map(RequestFailure::Commit),
-        Just(RequestFailure::Limit("flow-limits")),
+        prop::sample::select(Limit::ALL).prop_map(RequestFailure::Limit),
         Just(RequestFailure::ReconnectRequired),
         Just(RequestFailure::Unreachable),
-        Just(RequestFailure::NotReady("role"))
+        prop::sample::select(NotReady::ALL).prop_map(RequestFailure::NotReady)
     ]
 }
 
@@ -327,6 +327,18 @@ fn a_flow_of_a_client_that_is_not_unicast_is_refused_at_the_client() {
         });
         assert_eq!(error.field, "forward.key.client");
         assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_failure_by_a_name_that_is_unknown_is_refused() {
+    use pb::request_failure::Kind;
+    for kind in [Kind::Deadline, Kind::Limit, Kind::NotReady] {
+        let message =
+            pb::RequestFailure { kind: kind.into(), detail: "path".to_owned(), ..Default::default() };
+        let error = RequestFailure::try_from(message).unwrap_err();
+        assert_eq!(error.field, "detail");
+        assert!(error.to_string().contains("is named `path`; known are"), "{error}");
     }
 }
 

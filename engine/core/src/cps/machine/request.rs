@@ -7,8 +7,8 @@ use crate::cps::nodes::{DeliveryStatus, NodeIx};
 use crate::cps::reservation::Reservation;
 use crate::cps::selection::{self, Query, Taken, View, Winner};
 use cats_engine_types::{
-    Constraints, CsId, Decision, Family, Generations, Locator, Micros, NodeId, PathConstraints, PathRequest,
-    RemovalReason, RequestFailure, Selected, ServiceRequest, TransactionId,
+    Constraints, CsId, Deadline, Decision, Family, Generations, Limit, Locator, Micros, NodeId, NotReady,
+    PathConstraints, PathRequest, RemovalReason, RequestFailure, Selected, ServiceRequest, TransactionId,
 };
 use std::time::{Instant, SystemTime};
 
@@ -58,7 +58,7 @@ impl Cps {
             node.flows = node.flows.saturating_add(1);
         }
         if now.saturating_duration_since(received) > self.config.deadlines.selection {
-            self.fail(ix, RequestFailure::Deadline("selection"));
+            self.fail(ix, RequestFailure::Deadline(Deadline::Selection));
             return;
         }
         match self.decide(&request, ingress, kept, wall) {
@@ -75,7 +75,7 @@ impl Cps {
         request: &ServiceRequest,
     ) -> Result<Option<Accepted>, RequestFailure> {
         if !self.configured {
-            return Err(RequestFailure::NotReady("configuration"));
+            return Err(RequestFailure::NotReady(NotReady::Configuration));
         }
         let ingress = self.authorise(peer, request)?;
         let old = self.flows.by_key(ingress, &request.key);
@@ -142,12 +142,12 @@ impl Cps {
                 self.limited = true;
                 self.outputs.push_back(Output::Event(Event::FlowLimit(true)));
             }
-            return Err(RequestFailure::Limit("flow-limits"));
+            return Err(RequestFailure::Limit(Limit::FlowLimits));
         }
         let full = self.nodes.get(ingress).is_some_and(|node| {
             node.ingress.as_ref().is_some_and(|capabilities| node.flows >= capabilities.max_bindings)
         });
-        if full { Err(RequestFailure::Limit("bindings of the ingress")) } else { Ok(()) }
+        if full { Err(RequestFailure::Limit(Limit::IngressBindings)) } else { Ok(()) }
     }
 
     /// The ingress gave up a transaction of this flow and asks anew. Its destination stays, so that one connection
