@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
+use tokio::sync::Notify;
 
 /// Bounds on sessions.
 #[derive(Debug, Clone, Copy)]
@@ -35,17 +36,45 @@ pub enum Refusal {
     },
 }
 
-/// Counts the sessions of all transports.
+/// Counts the sessions of all transports. One whose peer has said no hello yet gives way to a newcomer when a bound is
+/// reached, so that nobody keeps others out by silence.
 #[derive(Debug)]
 pub struct Admission {
     limits: SessionLimits,
-    open: Mutex<BTreeMap<String, usize>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    /// In order of arrival.
+    places: BTreeMap<u64, Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    user: String,
+    /// Tells a silent session that its place is needed; absent from the hello on.
+    silent: Option<Arc<Notify>>,
+}
+
+impl Open {
+    /// Takes the place of the oldest silent session among those of `user`, or among all. False if there is none.
+    fn displace(&mut self, user: Option<&str>) -> bool {
+        let wanted = |place: &Place| place.silent.is_some() && user.is_none_or(|user| place.user == user);
+        let oldest = self.places.iter().find(|(_, place)| wanted(place)).map(|(id, _)| *id);
+        let place = oldest.and_then(|id| self.places.remove(&id));
+        if let Some(silent) = place.as_ref().and_then(|place| place.silent.as_ref()) {
+            silent.notify_one();
+        }
+        place.is_some()
+    }
 }
 
 impl Admission {
     /// Nobody is in yet.
     pub fn new(limits: SessionLimits) -> Arc<Self> {
-        Arc::new(Self { limits, open: Mutex::new(BTreeMap::new()) })
+        Arc::new(Self { limits, open: Mutex::default() })
     }
 
     /// Lets `user` in until the ticket is dropped.
@@ -54,23 +83,28 @@ impl Admission {
     /// A bound is reached.
     pub fn admit(self: &Arc<Self>, user: &str) -> Result<Ticket, Refusal> {
         let mut open = self.open();
-        if open.values().sum::<usize>() >= self.limits.total {
+        let of_user = open.places.values().filter(|place| place.user == user).count();
+        if of_user >= self.limits.per_user {
+            if !open.displace(Some(user)) {
+                return Err(Refusal::PerUser { user: user.to_owned(), limit: self.limits.per_user });
+            }
+        } else if open.places.len() >= self.limits.total && !open.displace(None) {
             return Err(Refusal::Total(self.limits.total));
         }
-        let count = open.entry(user.to_owned()).or_default();
-        if *count >= self.limits.per_user {
-            return Err(Refusal::PerUser { user: user.to_owned(), limit: self.limits.per_user });
-        }
-        *count += 1;
-        Ok(Ticket { admission: Arc::clone(self), user: user.to_owned() })
+        let id = open.next;
+        open.next += 1;
+        let displaced = Arc::new(Notify::new());
+        let silent = Some(Arc::clone(&displaced));
+        open.places.insert(id, Place { user: user.to_owned(), silent });
+        Ok(Ticket { admission: Arc::clone(self), id, displaced })
     }
 
     /// How many are in.
     pub fn count(&self) -> usize {
-        self.open().values().sum()
+        self.open().places.len()
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -79,18 +113,27 @@ impl Admission {
 #[derive(Debug)]
 pub struct Ticket {
     admission: Arc<Admission>,
-    user: String,
+    id: u64,
+    displaced: Arc<Notify>,
+}
+
+impl Ticket {
+    /// The peer has said its hello: from now on the place is its own.
+    pub(crate) fn greeted(&self) {
+        if let Some(place) = self.admission.open().places.get_mut(&self.id) {
+            place.silent = None;
+        }
+    }
+
+    /// Ready when another session has taken the place, before [`Ticket::greeted`].
+    pub(crate) async fn displaced(&self) {
+        self.displaced.notified().await;
+    }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut open = self.admission.open();
-        if let Some(count) = open.get_mut(&self.user) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                open.remove(&self.user);
-            }
-        }
+        self.admission.open().places.remove(&self.id);
     }
 }
 
@@ -102,14 +145,32 @@ mod tests {
     #[test]
     fn a_user_at_the_limit_is_refused_until_a_session_closes() {
         let admission = Admission::new(SessionLimits { total: 3, per_user: 2 });
-        let first = admission.admit("ann").unwrap();
-        let _second = admission.admit("ann").unwrap();
-        let refused = admission.admit("ann").unwrap_err();
+        let admit = |user: &str| admission.admit(user).inspect(Ticket::greeted);
+        let first = admit("ann").unwrap();
+        let _second = admit("ann").unwrap();
+        let refused = admit("ann").unwrap_err();
         assert_eq!(refused, Refusal::PerUser { user: "ann".to_owned(), limit: 2 });
-        let _third = admission.admit("bob").unwrap();
+        let _third = admit("bob").unwrap();
         assert_eq!(admission.admit("cyd").unwrap_err(), Refusal::Total(3));
         drop(first);
         assert_eq!(admission.count(), 2);
         assert!(admission.admit("ann").is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_silent_give_way_to_newcomers_oldest_first_and_the_greeted_do_not() {
+        let admission = Admission::new(SessionLimits { total: 3, per_user: 2 });
+        let greeted = admission.admit("ann").unwrap();
+        greeted.greeted();
+        let silent = admission.admit("ann").unwrap();
+        let bob = admission.admit("bob").unwrap();
+        let newcomer = admission.admit("ann").unwrap();
+        silent.displaced().await;
+        drop(silent);
+        assert_eq!(admission.count(), 3, "its place was taken, not given back");
+        newcomer.greeted();
+        assert!(matches!(admission.admit("ann"), Err(Refusal::PerUser { .. })));
+        let _cyd = admission.admit("cyd").unwrap();
+        bob.displaced().await;
     }
 }

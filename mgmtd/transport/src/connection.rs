@@ -36,7 +36,7 @@ pub struct Connection {
     pub peer: String,
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) channel: Option<SshChannel>,
-    pub(crate) _ticket: Ticket,
+    pub(crate) ticket: Ticket,
 }
 
 impl Connection {

@@ -14,6 +14,7 @@ mod host_key;
 mod local;
 mod serve;
 mod ssh;
+mod strangers;
 
 pub use admission::{Admission, Refusal, SessionLimits, Ticket};
 pub use authorized::{AuthorizedKeysError, Users, read_authorized_keys};

@@ -95,7 +95,7 @@ impl LocalListener {
                 peer,
                 stream: Box::new(stream),
                 channel: None,
-                _ticket: ticket,
+                ticket,
             }),
             Err(refusal) => {
                 warn!(user, peer, %refusal, "local session refused");

@@ -1,5 +1,6 @@
 //! Drives a NETCONF session over a connection.
 
+use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
 use cats_mgmtd_netconf::{CloseReason, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
@@ -36,11 +37,11 @@ pub async fn serve<R: Respond>(
     mut responder: R,
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
-    let Connection { stream, channel, _ticket, .. } = connection;
+    let Connection { stream, channel, ticket, .. } = connection;
     let mut driver = Driver {
         stream,
         session,
-        kill: Some(kill),
+        ender: Ender { kill: Some(kill), ticket, greeted: false },
         refused: Refusals::default(),
         ended: false,
         buffer: vec![0; 32 << 10],
@@ -69,7 +70,7 @@ pub async fn serve<R: Respond>(
 struct Driver {
     stream: Box<dyn Stream>,
     session: Session,
-    kill: Option<oneshot::Receiver<CloseReason>>,
+    ender: Ender,
     /// Refused messages that the responder was told of.
     refused: Refusals,
     /// The peer sends no more.
@@ -80,6 +81,9 @@ struct Driver {
 impl Driver {
     /// Writes what the session has to say, up to a request or the end.
     async fn drain<R: Respond>(&mut self, responder: &mut R) -> Result<Option<Rpc>, CloseReason> {
+        if self.session.is_greeted() {
+            self.ender.greeted();
+        }
         while let Some(output) = self.session.poll_output() {
             let refused = self.session.refused();
             if refused != self.refused {
@@ -105,7 +109,7 @@ impl Driver {
             let may_read = !self.ended && self.session.backlog() < READ_AHEAD_WHILE_WRITING;
             tokio::select! {
                 biased;
-                reason = killed(&mut self.kill) => return Err(reason),
+                reason = self.ender.ended() => return Err(reason),
                 written = writer.write(rest) => match written {
                     Ok(0) => return Err(CloseReason::Connection("it takes no more bytes".to_owned())),
                     Ok(count) => {
@@ -142,7 +146,7 @@ impl Driver {
             let may_read = !self.ended && self.session.wants_input();
             tokio::select! {
                 biased;
-                reason = killed(&mut self.kill) => return self.session.close(reason),
+                reason = self.ender.ended() => return self.session.close(reason),
                 reply = &mut answer => {
                     self.session.reply(reply, modules, Instant::now().into_std());
                     if self.ended {
@@ -170,7 +174,7 @@ impl Driver {
         };
         tokio::select! {
             biased;
-            reason = killed(&mut self.kill) => self.session.close(reason),
+            reason = self.ender.ended() => self.session.close(reason),
             read = self.stream.read(&mut self.buffer) => self.ended = self.took(read),
             () = timer => self.session.handle_timeout(Instant::now().into_std()),
         }
@@ -189,7 +193,31 @@ impl Driver {
     }
 }
 
-/// Ready when the session is to end from outside; never if nobody can say so any more.
+/// What ends a session from outside.
+struct Ender {
+    kill: Option<oneshot::Receiver<CloseReason>>,
+    ticket: Ticket,
+    greeted: bool,
+}
+
+impl Ender {
+    fn greeted(&mut self) {
+        if !self.greeted {
+            self.greeted = true;
+            self.ticket.greeted();
+        }
+    }
+
+    /// Ready when the session is to end: killed, or its place taken before its peer said hello.
+    async fn ended(&mut self) -> CloseReason {
+        tokio::select! {
+            reason = killed(&mut self.kill) => reason,
+            () = self.ticket.displaced() => CloseReason::HelloTimeout,
+        }
+    }
+}
+
+/// Never ready if nobody can kill the session any more.
 async fn killed(kill: &mut Option<oneshot::Receiver<CloseReason>>) -> CloseReason {
     if let Some(receiver) = kill {
         let said = receiver.await;

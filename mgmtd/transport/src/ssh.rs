@@ -5,6 +5,7 @@ use crate::authorized::Users;
 use crate::connection::{Connection, Transport};
 use crate::guard::{Guarded, Progress};
 use crate::host_key::HostKey;
+use crate::strangers::{Place, Strangers};
 use russh::keys::Algorithm;
 use russh::server::{
     Auth, ChannelOpenHandle, Config, Handle, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey,
@@ -17,7 +18,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tracing::{debug, info, warn};
 
@@ -30,8 +31,11 @@ const CHANNELS: usize = 32;
 /// Bounds on what strangers can do.
 #[derive(Debug, Clone, Copy)]
 pub struct SshLimits {
-    /// Connections that are not authenticated yet; more are closed at once. 32.
+    /// Connections that are not authenticated yet; for a further one the oldest of the source that holds most is
+    /// closed. 32.
     pub unauthenticated: usize,
+    /// Those of one source, an IPv4 address or an IPv6 /64; more are closed at once. 8.
+    pub per_source: usize,
     /// How long each of these may take: to authenticate, and to open a session when there is none. 30 s.
     pub login: Duration,
     /// Refused keys on one connection before it is closed. 6.
@@ -44,6 +48,7 @@ impl Default for SshLimits {
     fn default() -> Self {
         Self {
             unauthenticated: 32,
+            per_source: 8,
             login: Duration::from_secs(30),
             attempts: 6,
             rejection: Duration::from_millis(200),
@@ -100,7 +105,7 @@ impl SshListener {
     /// Accepts until dropped; dropping it ends its connections too. A session that `accepted` has no room for is
     /// refused.
     pub async fn run(self, accepted: mpsc::Sender<Connection>) {
-        let strangers = Arc::new(Semaphore::new(self.limits.unauthenticated));
+        let strangers = Strangers::new(self.limits.unauthenticated, self.limits.per_source);
         let (_alive, listening) = watch::channel(());
         loop {
             let (stream, peer) = match self.listener.accept().await {
@@ -111,33 +116,32 @@ impl SshListener {
                     continue;
                 }
             };
-            let Ok(permit) = Arc::clone(&strangers).try_acquire_owned() else {
-                debug!(%peer, bound = self.limits.unauthenticated, "closed: too many unauthenticated connections");
+            let progress = Arc::new(watch::Sender::new(Progress::default()));
+            let Some(place) = strangers.admit(peer.ip(), &progress) else {
+                debug!(%peer, bound = self.limits.per_source, "closed: too many unauthenticated of its source");
                 continue;
             };
-            self.start(stream, peer, permit, listening.clone(), accepted.clone());
+            self.start(stream, Stranger { peer, place, progress }, listening.clone(), accepted.clone());
         }
     }
 
     fn start(
         &self,
         stream: TcpStream,
-        peer: SocketAddr,
-        permit: OwnedSemaphorePermit,
+        Stranger { peer, place, progress }: Stranger,
         listening: watch::Receiver<()>,
         accepted: mpsc::Sender<Connection>,
     ) {
-        let (progress, watched) = watch::channel(Progress::default());
         let _ = stream.set_nodelay(true);
-        let guarded = Guarded::new(stream, watched, listening, self.limits.login);
+        let guarded = Guarded::new(stream, progress.subscribe(), listening, self.limits.login);
         let peer_handler = Peer {
             peer,
             user: None,
-            permit: Some(permit),
+            place: Some(place),
             users: Arc::clone(&self.users),
             admission: Arc::clone(&self.admission),
             accepted,
-            progress: Arc::new(progress),
+            progress,
             channels: BTreeMap::new(),
             serving: BTreeSet::new(),
         };
@@ -153,6 +157,13 @@ impl SshListener {
             }
         });
     }
+}
+
+/// What is known of a connection when it is accepted.
+struct Stranger {
+    peer: SocketAddr,
+    place: Place,
+    progress: Arc<watch::Sender<Progress>>,
 }
 
 fn config(key: HostKey, limits: SshLimits) -> Config {
@@ -207,7 +218,7 @@ impl SshChannel {
 struct Peer {
     peer: SocketAddr,
     user: Option<String>,
-    permit: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
     users: Arc<Users>,
     admission: Arc<Admission>,
     accepted: mpsc::Sender<Connection>,
@@ -235,7 +246,7 @@ impl Peer {
             peer: self.peer.to_string(),
             stream: Box::new(channel.into_stream()),
             channel: Some(SshChannel { handle: session.handle(), id, progress: Arc::clone(&self.progress) }),
-            _ticket: ticket,
+            ticket,
         };
         self.accepted.try_send(connection).map_err(|_| "the server is busy: try again later")?;
         self.serving.insert(id);
@@ -281,7 +292,7 @@ impl Handler for Peer {
         }
         info!(user, peer = %self.peer, key = %key.public_key.fingerprint(russh::keys::HashAlg::Sha256), "logged in over SSH");
         self.user = Some(user.to_owned());
-        self.permit = None;
+        self.place = None;
         self.progress.send_modify(|progress| progress.authenticated = true);
         Ok(Auth::Accept)
     }

@@ -83,6 +83,8 @@ async fn a_user_above_the_bound_learns_why_there_is_no_session() {
     let error = blocking(move || {
         let mut first = Blocking::connect(&path);
         assert!(matches!(first.next(), ClientOutput::Ready(_)));
+        // The answer shows that its hello was heard.
+        first.ask(&Operation::Get { filter: None });
         let ClientOutput::Closed(CloseReason::BadHello(HelloError::Refused(error))) =
             Blocking::connect(&path).next()
         else {
@@ -93,6 +95,33 @@ async fn a_user_above_the_bound_learns_why_there_is_no_session() {
     .await;
     assert_eq!(error.tag, ErrorTag::ResourceDenied);
     assert!(error.message.contains("has 1 sessions open"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_keep_nobody_out() {
+    let mut lab = Lab::start(Setup::default()).await;
+    let path = lab.socket();
+    let silent = blocking(move || {
+        let silent: Vec<_> = (0..SessionLimits::default().per_user + 4)
+            .map(|_| {
+                let mut stream = UnixStream::connect(&path).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                // The server's hello shows that the connection has its place.
+                stream.read_exact(&mut [0; 1]).unwrap();
+                stream
+            })
+            .collect();
+        let mut client = Blocking::connect(&path);
+        assert!(matches!(client.next(), ClientOutput::Ready(_)));
+        assert_eq!(client.ask(&Operation::CloseSession).answer(&NoModules), Ok(Answer::Ok));
+        silent
+    });
+    let silent = silent.await;
+    let ended = lab.ended(6).await;
+    let reasons: Vec<_> = ended.into_iter().map(|(_, reason)| reason).collect();
+    assert!(reasons.contains(&CloseReason::CloseSession), "{reasons:?}");
+    assert_eq!(reasons.iter().filter(|reason| **reason == CloseReason::HelloTimeout).count(), 5);
+    drop(silent);
 }
 
 /// Needs root, to become somebody else, and python3.

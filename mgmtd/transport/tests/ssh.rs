@@ -123,7 +123,7 @@ async fn a_terminal_and_an_environment_are_accepted_and_nothing_is_echoed() {
 /// The case P05: no more than the bound wait for authentication, and each only for its time.
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_connections_are_bounded_in_number_and_time() {
-    let ssh = SshLimits { unauthenticated: 2, login: Duration::from_secs(2), ..SshLimits::default() };
+    let ssh = SshLimits { per_source: 2, login: Duration::from_secs(2), ..SshLimits::default() };
     let lab = Lab::start(Setup { ssh, ..Setup::default() }).await;
     let address = lab.address;
     let ends = tokio::task::spawn_blocking(move || {
@@ -152,6 +152,51 @@ async fn silent_connections_are_bounded_in_number_and_time() {
     assert!(output.status.success(), "their places are free again: {}", text(&output.stderr));
 }
 
+/// A stranger's connections do not keep out who comes from elsewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_silent_connections_of_one_address_do_not_delay_a_login_from_another() {
+    let lab = Lab::start(Setup::default()).await;
+    let silent: Vec<_> = (0..300).map(|_| TcpStream::connect(lab.address).unwrap()).collect();
+    let output =
+        run(netconf(lab.ann_from("127.0.0.2")), format!("{HELLO}{}", rpc(1, "<close-session/>"))).await;
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let open = tokio::task::spawn_blocking(move || silent.iter().filter(|stream| is_open(stream)).count());
+    assert_eq!(open.await.unwrap(), SshLimits::default().per_source, "its places are held still");
+}
+
+/// Many strangers hold all places: the oldest gives way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_gets_a_place_when_all_are_taken() {
+    let ssh = SshLimits { unauthenticated: 2, ..SshLimits::default() };
+    let lab = Lab::start(Setup { ssh, ..Setup::default() }).await;
+    let silent = [(); 2].map(|()| TcpStream::connect(lab.address).unwrap());
+    let output =
+        run(netconf(lab.ann_from("127.0.0.2")), format!("{HELLO}{}", rpc(1, "<close-session/>"))).await;
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let open = tokio::task::spawn_blocking(move || {
+        let [mut oldest, other] = silent;
+        oldest.set_read_timeout(Some(PATIENCE)).unwrap();
+        // To the end of the stream; a reset is an end too.
+        if let Err(error) = std::io::copy(&mut oldest, &mut std::io::sink()) {
+            assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "never closed");
+        }
+        is_open(&other)
+    });
+    assert!(open.await.unwrap(), "only the oldest gave way");
+}
+
+/// Whether the server, which has greeted or closed by now, keeps the connection.
+fn is_open(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    loop {
+        match stream.read(&mut [0; 256]) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
+        }
+    }
+}
+
 /// The case P05: authenticated, and no session asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_without_a_session_is_closed() {
@@ -168,9 +213,10 @@ async fn sessions_above_the_bound_of_a_user_are_refused_with_the_reason() {
     let sessions = SessionLimits { per_user: 1, ..SessionLimits::default() };
     let mut lab = Lab::start(Setup { sessions, ..Setup::default() }).await;
     let mut first = netconf(lab.ann()).spawn().unwrap();
-    // The hello shows that it has its place.
-    let mut greeting = [0; 1];
-    first.stdout.as_mut().unwrap().read_exact(&mut greeting).unwrap();
+    let asking = format!("{HELLO}{}", rpc(1, "<get/>"));
+    first.stdin.as_mut().unwrap().write_all(asking.as_bytes()).unwrap();
+    // The answer shows that its hello was heard.
+    lab.answered(1).await;
     let output = run(netconf(lab.ann()), HELLO).await;
     assert!(text(&output.stderr).contains("user ann has 1 sessions open"), "{}", text(&output.stderr));
     first.kill().unwrap();

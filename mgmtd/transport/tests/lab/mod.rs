@@ -140,6 +140,14 @@ impl Lab {
         self.ssh("ann", &self.dir.path().join("ann"))
     }
 
+    /// As [`Lab::ann`], from another address of this machine.
+    pub fn ann_from(&self, address: &str) -> Command {
+        let mut command = Command::new("ssh");
+        command.args(["-b", address]).args(self.ann().get_args());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     /// Waits until so many requests are answered, or about to be; returns how many there are then.
     pub async fn answered(&mut self, count: usize) -> usize {
         let answered = self.answered.wait_for(|answered| *answered >= count);
