@@ -75,6 +75,7 @@ async fn run(args: Args) -> Result<(), StartError> {
         capabilities,
         limits: args.message_limits(),
         hub: sender.clone(),
+        memory: session::Memory::default(),
     });
     let (alive, sessions) = mpsc::channel(1);
     let listeners = listen(&args, shared, alive).await?;

@@ -11,10 +11,14 @@ use cats_mgmtd_transport::{Connection, Respond, serve};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
 /// The namespace of `cats-exec`.
 const EXEC: &str = "urn:catsd:yang:cats-exec";
+
+/// A request or reply of so many bytes leaves memory behind that is worth giving back.
+const BIG: usize = 4 << 20;
 
 /// What all sessions share.
 #[derive(Debug)]
@@ -23,6 +27,45 @@ pub(crate) struct Shared {
     pub(crate) capabilities: Vec<String>,
     pub(crate) limits: netconf::Limits,
     pub(crate) hub: HubSender,
+    pub(crate) memory: Memory,
+}
+
+/// Gives the memory of big configurations back to the system once they are freed.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// A datastore may hold a big configuration, which a later request frees.
+    held: AtomicBool,
+}
+
+impl Memory {
+    /// What must be given back when a request for `operation` is answered: what it brought, or what it freed.
+    fn follow(&self, operation: &Operation) -> bool {
+        let brings = content_of(operation).is_some_and(|config| config.as_str().len() >= BIG);
+        if brings {
+            self.held.store(true, Ordering::Relaxed);
+            return true;
+        }
+        let frees = matches!(
+            operation,
+            Operation::DiscardChanges | Operation::CopyConfig { .. } | Operation::DeleteConfig { .. }
+        );
+        frees && self.held.swap(false, Ordering::Relaxed)
+    }
+
+    fn give_back() {
+        // Nobody waits for it.
+        drop(tokio::task::spawn_blocking(cats_yang_schema::return_memory));
+    }
+}
+
+/// The configuration in a request.
+fn content_of(operation: &Operation) -> Option<&XmlFragment> {
+    match operation {
+        Operation::EditConfig { config, .. } => Some(config),
+        Operation::CopyConfig { source: netconf::Source::Config(config), .. }
+        | Operation::Validate { source: netconf::Source::Config(config) } => Some(config),
+        _ => None,
+    }
 }
 
 /// Serves a connection until it ends.
@@ -44,11 +87,15 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
     let settings =
         Settings { session_id: session.0, capabilities: shared.capabilities.clone(), limits: shared.limits };
     let state = netconf::Session::new(settings, now().instant);
-    let responder = Responder { session, shared: Arc::clone(&shared) };
+    let big = Arc::new(AtomicBool::new(false));
+    let responder = Responder { session, shared: Arc::clone(&shared), big: Arc::clone(&big) };
     let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
     tracing::debug!(%session, %reason, "transport closed");
     // A hub that is gone has forgotten the session.
     let _ = shared.hub.send(Input::Dropped { session }).await;
+    if big.load(Ordering::Relaxed) {
+        Memory::give_back();
+    }
 }
 
 fn peer_of(connection: &Connection) -> Peer {
@@ -65,22 +112,33 @@ fn peer_of(connection: &Connection) -> Peer {
 struct Responder {
     session: SessionId,
     shared: Arc<Shared>,
+    /// The session had a big request or reply.
+    big: Arc<AtomicBool>,
 }
 
 impl Respond for Responder {
     async fn respond(&mut self, rpc: Rpc) -> netconf::Reply {
+        let memory = self.shared.memory.follow(&rpc.operation);
         let request = request_of(rpc.operation, &self.shared.schema)
             .unwrap_or_else(|error| Request::Unsupported(Box::new(error)));
         let (answer, reply) = oneshot::channel();
         let input = Input::Request { session: self.session, request, answer };
         let sent = self.shared.hub.send(input).await;
-        match reply.await {
+        let reply = match reply.await {
             Ok(reply) if sent.is_ok() => reply_of(reply, &self.shared.schema),
             Ok(_) | Err(_) => {
                 let message = "the server is shutting down";
                 netconf::Reply::Errors(vec![Error::protocol(ErrorTag::ResourceDenied, message)])
             }
+        };
+        if memory {
+            Memory::give_back();
         }
+        let big_reply = matches!(&reply, netconf::Reply::Data(xml) if xml.len() >= BIG);
+        if memory || big_reply {
+            self.big.store(true, Ordering::Relaxed);
+        }
+        reply
     }
 
     async fn refused(&mut self, more: netconf::Refusals) {

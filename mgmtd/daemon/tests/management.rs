@@ -251,7 +251,9 @@ fn limits_of_the_command_line_hold() {
     let limits = ["--max-sessions", "3", "--max-sessions-per-user", "2", "--max-message-bytes", "4096"];
     let arguments = [&["--extra-module", module.to_str().unwrap()][..], &limits].concat();
     let daemon = place.start_with(&arguments);
-    let (mut first, _second) = (daemon.client(), daemon.client());
+    let (mut first, mut second) = (daemon.client(), daemon.client());
+    // The answers show that their hellos were heard: a silent session would give way.
+    [&mut first, &mut second].into_iter().for_each(|session| session.ok("<discard-changes/>"));
     let refused = daemon.refused();
     assert!(refused.contains("has 2 sessions open"), "{refused}");
     let error = first.refused(&edit(&"<one>1</one>".repeat(500)));
@@ -303,6 +305,13 @@ fn a_second_daemon_on_the_same_state_is_refused() {
     let said = place.fails(&[]);
     assert!(said.contains("in use by another cats-mgmtd") && said.contains("--state-dir"), "{said}");
     assert!(place.path("run/mgmtd.ready").exists(), "the first one is still ready");
+    // With a state of its own it gets further, to the sockets.
+    let mut other = std::process::Command::new(env!("CARGO_BIN_EXE_cats-mgmtd"));
+    other.arg("--state-dir").arg(place.path("other")).arg("--run-dir").arg(place.path("run"));
+    let output = other.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("another process listens here"), "{said}");
+    assert!(place.path("run/mgmtd.ready").exists(), "the first one is still ready");
 }
 
 #[test]
@@ -330,4 +339,35 @@ fn files_that_are_no_modules_are_refused_by_name() {
         let said = place.fails(&["--extra-module", place.path(file).to_str().unwrap()]);
         assert!(said.contains(word), "{said}");
     }
+}
+
+/// A line of a process's memory in bytes: `VmRSS` is what it has, `VmHWM` the most that it had.
+fn memory(pid: u32, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let kilobytes = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).unwrap();
+    kilobytes.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn the_memory_of_big_edits_is_given_back_when_they_are_discarded() {
+    const ALLOWED: u64 = 64 << 20;
+    let place = Place::new();
+    let daemon = place.start();
+    let resident = || memory(daemon.pid(), "VmRSS");
+    let before = resident();
+    for round in 0..3 {
+        let mut session = daemon.client();
+        let name = |n: usize| format!("<item><name>{round}-{n}-{}</name></item>", "x".repeat(200));
+        let items: String = (0..90_000).map(name).collect();
+        assert!(items.len() > 20_000_000);
+        session.ok(&edit(&items));
+        session.ok("<discard-changes/>");
+        session.ok("<close-session/>");
+    }
+    assert!(memory(daemon.pid(), "VmHWM") > before + ALLOWED, "the edits take memory");
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while resident() >= before + ALLOWED && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(resident() < before + ALLOWED, "{before} before, {} after", resident());
 }

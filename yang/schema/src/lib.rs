@@ -20,4 +20,4 @@ mod types;
 
 pub use compile::{Compiled, load};
 pub use modules::{ModuleSource, default_modules};
-pub use oracle::{Document, Validated};
+pub use oracle::{Document, Validated, return_memory};
