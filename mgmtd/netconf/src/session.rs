@@ -157,7 +157,7 @@ impl Session {
     /// A session that begins now; its first output is the hello.
     pub fn new(settings: Settings, now: Instant) -> Self {
         let mut session = Self {
-            decoder: Decoder::new(settings.limits.message.min(HELLO_LIMIT)),
+            decoder: Decoder::new(hello_limit(&settings)),
             sending: Framing::EndOfMessage,
             stage: Stage::Hello { deadline: now + settings.limits.hello },
             waiting: Vec::new(),
@@ -281,7 +281,7 @@ impl Session {
                         self.message(event);
                     } else if !self.is_greeted() && self.decoder.is_too_big() {
                         // A hello that never ends has no end to wait for.
-                        self.close(hello_too_long());
+                        self.hello_too_long();
                     }
                 }
                 Err(error) => self.close(error.into()),
@@ -311,7 +311,7 @@ impl Session {
                 }
                 Err(error) => self.close(error.into()),
             },
-            (Stage::Hello { .. }, Event::TooBig { .. }) => self.close(hello_too_long()),
+            (Stage::Hello { .. }, Event::TooBig { .. }) => self.hello_too_long(),
             (Stage::Open, Event::Message(message)) => self.request(&message),
             (Stage::Open, Event::TooBig { head, size }) => {
                 let limit = self.settings.limits.message;
@@ -329,6 +329,11 @@ impl Session {
             return Err(HelloError::SessionIdFromClient);
         }
         hello.agree(&self.capabilities())
+    }
+
+    fn hello_too_long(&mut self) {
+        let why = format!("above the {} bytes that are accepted", hello_limit(&self.settings));
+        self.close(HelloError::Malformed(why).into());
     }
 
     fn request(&mut self, message: &[u8]) {
@@ -361,7 +366,7 @@ impl Session {
     }
 }
 
-fn hello_too_long() -> CloseReason {
-    let why = format!("above the {HELLO_LIMIT} bytes that are accepted");
-    HelloError::Malformed(why).into()
+/// A hello is no longer than other messages either.
+fn hello_limit(settings: &Settings) -> usize {
+    settings.limits.message.min(HELLO_LIMIT)
 }
