@@ -25,6 +25,7 @@ pub struct Icmp {
     underlay: Socket,
     window: Option<Instant>,
     sent: u32,
+    failed: u64,
 }
 
 impl AsFd for Icmp {
@@ -49,25 +50,35 @@ impl Icmp {
         if let Some(source) = underlay {
             heard.bind(&SocketAddr::new(IpAddr::V6(source), 0).into())?;
         }
-        Ok(Self { v4, v6, underlay: heard, window: None, sent: 0 })
+        Ok(Self { v4, v6, underlay: heard, window: None, sent: 0, failed: 0 })
     }
 
-    /// Tells the sender of a packet that its hop limit ended here.
-    pub fn time_exceeded(&mut self, packet: &[u8], now: Instant) -> io::Result<()> {
-        let Some(headers) = packet::headers(packet) else { return Ok(()) };
+    /// Answers that could not be sent, or not be made, since the sockets were opened.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Tells the sender of a packet that its hop limit ended here. As any answer it may fail, which is counted: the
+    /// address to answer to is the peer's word.
+    pub fn time_exceeded(&mut self, packet: &[u8], now: Instant) {
+        let Some(headers) = packet::headers(packet) else { return };
         let kind = if headers.source.is_ipv4() { 11 } else { 3 };
         self.send(headers.source, [kind, 0], 0, packet, now)
     }
 
     /// Reads what the underlay said and passes on what concerns flows: to the client with the service
-    /// address in the quotation, or to the instance.
-    pub fn handle_underlay(&mut self, backend: &mut NftBackend, now: Instant) -> io::Result<()> {
+    /// address in the quotation, or to the instance. What cannot be read or passed on is counted and left out.
+    pub fn handle_underlay(&mut self, backend: &mut NftBackend, now: Instant) {
         let mut buffer = [std::mem::MaybeUninit::new(0u8); 2048];
         for _ in 0..64 {
             let (length, _) = match self.underlay.recv_from(&mut buffer) {
                 Ok(received) => received,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // One that the kernel kept for the socket; what it has received comes after it.
+                Err(error) => {
+                    self.note("reading what the underlay says", &error);
+                    continue;
+                }
             };
             let message: Vec<u8> = buffer
                 .iter()
@@ -81,27 +92,24 @@ impl Icmp {
                 })
                 .collect();
             if let Some((mtu, mut quoted)) = too_big(&message) {
-                self.pass_on(backend, mtu, &mut quoted, now)?;
+                self.pass_on(backend, mtu, &mut quoted, now);
             }
         }
-        Ok(())
     }
 
-    fn pass_on(
-        &mut self,
-        backend: &mut NftBackend,
-        mtu: u32,
-        quoted: &mut [u8],
-        now: Instant,
-    ) -> io::Result<()> {
-        let Some(headers) = packet::headers(quoted) else { return Ok(()) };
+    fn pass_on(&mut self, backend: &mut NftBackend, mtu: u32, quoted: &mut [u8], now: Instant) {
+        let Some(headers) = packet::headers(quoted) else { return };
+        let restore = match backend.restore_of(quoted) {
+            Ok(restore) => restore,
+            Err(error) => return self.note("looking a quoted packet up", &error),
+        };
         // Forward packets carry the instance as destination; the client knows the service address.
-        if let Some(service) = backend.restore_of(quoted)? {
+        if let Some(service) = restore {
             if packet::restore_destination(quoted, service).is_none() {
-                return Ok(());
+                return;
             }
         } else if !backend.delivers_from(headers.source) {
-            return Ok(());
+            return;
         }
         if headers.source.is_ipv4() {
             self.send(headers.source, [3, 4], mtu & 0xffff, quoted, now)
@@ -110,11 +118,11 @@ impl Icmp {
         }
     }
 
-    fn send(&mut self, to: IpAddr, kind: [u8; 2], word: u32, packet: &[u8], now: Instant) -> io::Result<()> {
+    fn send(&mut self, to: IpAddr, kind: [u8; 2], word: u32, packet: &[u8], now: Instant) {
         // No error is sent to what is not one host (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
         let nobody = SpecialAddress::of(to).is_some_and(|kind| kind != SpecialAddress::LinkLocal);
         if nobody || !self.admit(now) {
-            return Ok(());
+            return;
         }
         let mut message = vec![kind[0], kind[1], 0, 0];
         message.extend_from_slice(&word.to_be_bytes());
@@ -129,11 +137,15 @@ impl Icmp {
             // The kernel fills the checksum in.
             &self.v6
         };
-        match socket.send_to(&message, &SocketAddr::new(to, 0).into()) {
-            // An error about an error helps nobody: the packet is lost, as any may be.
-            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => Ok(()),
-            other => other.map(drop),
+        // An error about an error helps nobody: the packet is lost, as any may be.
+        if let Err(error) = socket.send_to(&message, &SocketAddr::new(to, 0).into()) {
+            self.note("sending an ICMP error", &error);
         }
+    }
+
+    fn note(&mut self, what: &'static str, error: &io::Error) {
+        self.failed += 1;
+        tracing::debug!(what, %error, "ICMP left out");
     }
 
     fn admit(&mut self, now: Instant) -> bool {

@@ -21,6 +21,11 @@ const COPY: u32 = 256;
 /// A held packet occupies the kernel with about so many octets at least.
 const OCTETS_A_PACKET: u32 = 256;
 const BATCH_AT_ONCE: usize = 512;
+/// Sequence of configurations; verdicts have 0, and are answered if their packet is gone.
+const CONFIGURATION: u32 = 1;
+/// Each try begins with an empty socket of 8 MiB.
+const CONFIGURE_TRIES: u32 = 3;
+const NLMSG_ERROR: u16 = 2;
 const DONT_WAIT: i32 = 0x40;
 
 /// A packet that the kernel holds.
@@ -40,6 +45,8 @@ pub struct PuntQueue {
     socket: Arc<Socket>,
     interfaces: BTreeMap<u32, Arc<str>>,
     buffer: Vec<u8>,
+    /// Packets that came before the answer to a configuration; they are received first.
+    early: Vec<Punted>,
 }
 
 /// The answering end, for the same or another thread.
@@ -65,14 +72,14 @@ impl PuntQueue {
         // The queue's own bound holds; a full socket counts as a drop and is no error of the reader.
         socket.set_no_enobufs(true)?;
         let interfaces = interfaces.into_iter().map(|(index, name)| (index, Arc::from(name))).collect();
-        let queue = Self { socket: Arc::new(socket), interfaces, buffer: vec![0; 16 * 1024] };
+        let (socket, buffer) = (Arc::new(socket), vec![0; 16 * 1024]);
+        let mut queue = Self { socket, interfaces, buffer, early: Vec::new() };
         queue.configure(|encoder| encoder.attr(1, &[1, 0, 0, 0]))?;
         queue.configure(|encoder| {
             let mut params = COPY.to_be_bytes().to_vec();
             params.push(2);
             encoder.attr(2, &params);
-            let length = (limits.octets_total / OCTETS_A_PACKET).max(1024);
-            encoder.attr_be32(3, length);
+            encoder.attr_be32(3, length(limits));
             // Large packets stay whole.
             encoder.attr_be32(4, 4);
             encoder.attr_be32(5, 4);
@@ -80,18 +87,56 @@ impl PuntQueue {
         Ok(queue)
     }
 
-    fn configure(&self, fill: impl FnOnce(&mut Encoder)) -> io::Result<()> {
+    /// Brings the kernel's bound to the limits. Packets that it holds stay.
+    pub fn set_limits(&mut self, limits: &PendingLimits) -> io::Result<()> {
+        self.configure(|encoder| encoder.attr_be32(3, length(limits)))
+    }
+
+    /// The kernel answers while it hands packets over: those that come before its answer are kept.
+    fn configure(&mut self, fill: impl FnOnce(&mut Encoder)) -> io::Result<()> {
         let mut encoder = Encoder::with_capacity(64);
-        let mark = encoder.begin(CONFIG, NLM_F_ACK, 1);
+        let mark = encoder.begin(CONFIG, NLM_F_ACK, CONFIGURATION);
         put_header(&mut encoder);
         fill(&mut encoder);
         encoder.end(mark);
-        self.socket.send(encoder.bytes(), 0)?;
-        let mut answer = [0u8; 512];
-        let mut space = answer.as_mut_slice();
-        let length = self.socket.recv(&mut space, 0)?;
-        let errno = answer.get(..length).and_then(|bytes| u32_at(bytes, 16)).unwrap_or(0);
-        if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-errno.cast_signed())) }
+        let mut early = std::mem::take(&mut self.early);
+        let answer = self.exchange(encoder.bytes(), &mut early);
+        self.early = early;
+        answer
+    }
+
+    fn exchange(&mut self, request: &[u8], early: &mut Vec<Punted>) -> io::Result<()> {
+        for _ in 0..CONFIGURE_TRIES {
+            self.socket.send(request, 0)?;
+            // The kernel answers within the call; where nothing is left, the answer met a full socket.
+            loop {
+                match self.read_datagram(DONT_WAIT, early) {
+                    Ok(None) => {}
+                    Ok(Some(0)) => return Ok(()),
+                    Ok(Some(errno)) => return Err(io::Error::from_raw_os_error(errno)),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "its answers were lost: too many packets came"))
+    }
+
+    /// Reads one datagram: packets go to `into`; the error number of an answer, 0 for none.
+    fn read_datagram(&mut self, flags: i32, into: &mut Vec<Punted>) -> io::Result<Option<i32>> {
+        let mut space = self.buffer.as_mut_slice();
+        let length = self.socket.recv(&mut space, flags)?;
+        let mut answer = None;
+        for message in messages(self.buffer.get(..length).unwrap_or_default()) {
+            match message.kind {
+                PACKET => into.extend(self.read(message.body)),
+                NLMSG_ERROR if message.sequence == CONFIGURATION => {
+                    answer = Some(u32_at(message.body, 0).map_or(0, |raw| -raw.cast_signed()))
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
     }
 
     /// The answering end.
@@ -106,17 +151,12 @@ impl PuntQueue {
 
     /// What waits, without blocking: so many at most. Whether the queue was found empty.
     pub fn receive(&mut self, most: usize, into: &mut Vec<Punted>) -> io::Result<bool> {
+        into.append(&mut self.early);
         for _ in 0..most {
-            let mut space = self.buffer.as_mut_slice();
-            let length = match self.socket.recv(&mut space, DONT_WAIT) {
-                Ok(length) => length,
+            match self.read_datagram(DONT_WAIT, into) {
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
                 Err(error) => return Err(error),
-            };
-            for message in messages(self.buffer.get(..length).unwrap_or_default()) {
-                if message.kind == PACKET {
-                    into.extend(self.read(message.body));
-                }
             }
         }
         Ok(false)
@@ -162,6 +202,11 @@ impl Verdicts {
         }
         Ok(())
     }
+}
+
+/// Packets that the kernel holds at most.
+fn length(limits: &PendingLimits) -> u32 {
+    (limits.octets_total / OCTETS_A_PACKET).max(1024)
 }
 
 fn put_header(encoder: &mut Encoder) {

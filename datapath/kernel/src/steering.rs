@@ -47,6 +47,11 @@ impl Steering {
         Ok((Self { forwarder, queue, verdicts, icmp, punted: Vec::new() }, applied))
     }
 
+    /// What is said to clients and instances.
+    pub fn icmp(&self) -> &Icmp {
+        &self.icmp
+    }
+
     /// The forwarder, for inputs from the C-PS and for what it shows.
     pub fn forwarder(&mut self) -> &mut Forwarder<NftBackend> {
         &mut self.forwarder
@@ -58,6 +63,8 @@ impl Steering {
         self.icmp = Icmp::open(config.underlay_source).map_err(|error| refused("ICMP", &error))?;
         let interfaces = self.forwarder.backend().interfaces()?;
         self.queue.set_interfaces(interfaces);
+        let limits = config.ingress.as_ref().map_or_else(PendingLimits::default, |ingress| ingress.pending);
+        self.queue.set_limits(&limits).map_err(|error| refused("bounds of the punt queue", &error))?;
         Ok(applied)
     }
 
@@ -101,7 +108,7 @@ impl Steering {
                 break;
             }
         }
-        self.icmp.handle_underlay(self.forwarder.backend(), now)?;
+        self.icmp.handle_underlay(self.forwarder.backend(), now);
         Ok(effects)
     }
 
@@ -114,7 +121,7 @@ impl Steering {
             match packet {
                 Punted::Flow(packet) => self.forwarder.ingress().handle_packet(packet, now),
                 Punted::Expired(id, packet) => {
-                    self.icmp.time_exceeded(&packet, now)?;
+                    self.icmp.time_exceeded(&packet, now);
                     ended.push((id, Verdict::Drop));
                 }
                 Punted::Other(id) => self.forwarder.ingress().handle_no_flow(id),

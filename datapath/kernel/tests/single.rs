@@ -5,8 +5,8 @@
 
 mod lab;
 
-use cats_datapath_core::{Backend, DropReason, Install, PlaneDrop};
-use cats_datapath_kernel::NftBackend;
+use cats_datapath_core::{Backend, DropReason, Install, PendingLimits, PlaneDrop};
+use cats_datapath_kernel::{NftBackend, PuntQueue};
 use cats_engine_types::{
     BindingEvent, DeliveryState, Encaps, Encapsulation, FlowKey, InstallFailure, Protocol, RemovalReason,
     ServiceRequest, TransactionId,
@@ -389,4 +389,62 @@ fn installing_in_batches_is_one_transaction_for_many() {
         eprintln!("removed in {:?}", start.elapsed());
         assert_eq!(backend.adopt().unwrap(), []);
     });
+}
+
+/// Needs root.
+///
+/// Proves CP-28.
+#[test]
+fn a_sender_that_cannot_be_answered_harms_no_other() {
+    let lab = Single::new();
+    let _echo = Echo::start(&lab.instance, 443);
+    let node = plain(&lab);
+    // The link's broadcast address looks like a host's, and the kernel refuses to send to it.
+    let mut datagram = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 1, 17, 0, 0, 192, 0, 2, 255, 192, 0, 2, 100];
+    datagram.extend_from_slice(&[0x0f, 0xa0, 1, 0xbb, 0, 12, 0, 0, 0, 0, 0, 0]);
+    let failed = || node.with(|steering| steering.icmp().failed());
+    lab.client.inside(move || {
+        let kinds = (socket2::Domain::IPV4, socket2::Type::RAW, Some(socket2::Protocol::UDP));
+        let socket = socket2::Socket::new(kinds.0, kinds.1, kinds.2).unwrap();
+        socket.set_header_included_v4(true).unwrap();
+        let to: std::net::SocketAddr = SERVICE4.parse().unwrap();
+        socket.send_to(&datagram, &to.into()).unwrap();
+    });
+    wait_for("left out and counted", || failed() == 1);
+    ping(&udp(&lab.client, local(SERVICE4, 0), SERVICE4), b"as ever").unwrap();
+    assert_eq!(node.told.lock().unwrap().requests.len(), 1);
+}
+
+/// Needs root.
+///
+/// Proves CP-28.
+#[test]
+fn new_bounds_of_held_packets_reach_the_queue_while_packets_come() {
+    let lab = Single::new();
+    let mut limits = PendingLimits::default();
+    let mut queue = lab.node.inside(move || {
+        let mut backend = NftBackend::open(node("N-1")).unwrap();
+        backend.apply_static(&single()).unwrap();
+        PuntQueue::open(&limits, backend.interfaces().unwrap()).unwrap()
+    });
+    let queued = || {
+        let text = lab.node.output("cat /proc/net/netfilter/nfnetlink_queue");
+        let fields: Vec<u64> = text.split_whitespace().map(|field| field.parse().unwrap()).collect();
+        (fields[2], fields[5])
+    };
+    let client = udp(&lab.client, local(SERVICE4, 50000), SERVICE4);
+    for _ in 0..3 {
+        client.send(b"before").unwrap();
+    }
+    wait_for("held", || queued().0 == 3);
+    // Its packets come before the answer to the new bound.
+    limits.octets_total = 256 * 1024;
+    queue.set_limits(&limits).unwrap();
+    let mut punted = Vec::new();
+    assert!(queue.receive(16, &mut punted).unwrap());
+    assert_eq!(punted.len(), 3, "none of them was lost: {punted:?}");
+    for _ in 0..1100 {
+        client.send(b"after").unwrap();
+    }
+    wait_for("the bound of 1024 is met", || queued() == (1024, 79));
 }
