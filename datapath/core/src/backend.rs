@@ -107,6 +107,8 @@ pub enum PlaneDrop {
     Fragment,
     /// Decapsulated, and not for a provisioned delivery (CP-16).
     Undelivered,
+    /// From a client, to a segment of this node: only the domain's own nodes may use it (RFC 8754 section 5.1).
+    SegmentFromAccess,
     /// The punt queue was full, or nobody reads it.
     PuntQueue,
 }

@@ -430,3 +430,21 @@ fn a_path_repair_takes_over_without_a_lost_packet() {
     let kept = ingress.with(|s| s.forwarder().ingress().bindings(None, 10));
     assert!(matches!(&kept[0].forward.path.encapsulation, Encapsulation::Srv6 { mode: Encaps::Full, .. }));
 }
+
+/// A client that encapsulates towards a segment of the ingress could send another client answers in an instance's
+/// name. Needs root.
+#[test]
+fn a_client_reaches_no_segment_of_the_ingress() {
+    let chain = Chain::new();
+    let _egress = Running::start(&chain.egress, &egress(), |_| None);
+    let _echo = Echo::start(&chain.instance, 443);
+    let ingress = steered(&chain, Encaps::Reduced);
+    chain.client.ip("route add fc00:1::/32 via 2001:db8:c::1");
+    chain.client.ip("route add 2001:db8:99::/64 encap seg6 mode encap segs fc00:1::6 dev net");
+    chain.client.inside(|| {
+        let socket = std::net::UdpSocket::bind("[2001:db8:c::10]:4000").unwrap();
+        socket.send_to(b"smuggled", "[2001:db8:99::9]:4000").unwrap();
+    });
+    wait_for("counted", || ingress.drops(PlaneDrop::SegmentFromAccess) == 1);
+    ping(&udp(&chain.client, local(SERVICE4, 0), SERVICE4), b"still served").unwrap();
+}

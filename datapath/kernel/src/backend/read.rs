@@ -234,6 +234,7 @@ fn note(counters: &mut PlaneCounters, name: &str, tally: Tally) {
         "drop_unserved" => drop(counters, PlaneDrop::Unserved),
         "drop_fragment" => drop(counters, PlaneDrop::Fragment),
         "drop_undelivered" => drop(counters, PlaneDrop::Undelivered),
+        "drop_segment" => drop(counters, PlaneDrop::SegmentFromAccess),
         name => {
             if let Some(service) = service_of(name) {
                 add(counters.services.entry(service).or_default());

@@ -23,7 +23,7 @@ use cats_engine_types::Family;
 /// The name of our table in each family.
 pub(crate) const TABLE: &str = "cats";
 /// Changes with whatever a running table cannot be brought to by replacing rules and static sets.
-pub(crate) const LAYOUT: &str = "cats layout 2";
+pub(crate) const LAYOUT: &str = "cats layout 3";
 
 /// The queue of packets without a binding, and of those whose hop limit ends here.
 pub const QUEUE: u16 = 0x0ca7;
@@ -50,7 +50,7 @@ const USUAL_HOPS: u8 = 64;
 pub(crate) const TTL_STEPS: std::ops::RangeInclusive<u8> = 2..=255;
 
 /// Counters of the table that are not of a service.
-pub(crate) const COUNTERS: [&str; 9] = [
+pub(crate) const COUNTERS: [&str; 10] = [
     "punted",
     "reverse",
     "delivered",
@@ -59,6 +59,7 @@ pub(crate) const COUNTERS: [&str; 9] = [
     "drop_unserved",
     "drop_fragment",
     "drop_undelivered",
+    "drop_segment",
     "expired",
 ];
 
@@ -200,6 +201,14 @@ impl Writer<'_> {
     /// Packets for SIDs of ours.
     fn outer(&mut self) {
         let destination = self.shape.destination;
+        if self.features.access {
+            // The domain's edge (RFC 8754 section 5.1): a client reaches no segment of ours.
+            self.rule("pre", |rule| {
+                rule.meta(REG, META_IIFNAME).member("access", REG);
+                rule.payload(REG, NETWORK, destination, 16).map("sids", REG, REG);
+                rule.count("drop_segment").verdict(DROP, None);
+            });
+        }
         self.rule("pre", |rule| {
             rule.payload(REG, NETWORK, destination, 16).map("sids", REG, REG);
             rule.compare(REG, Compare::NotEqual, &MARK_CLOSED.to_ne_bytes());

@@ -164,6 +164,7 @@ fn plane_drop_name(reason: PlaneDrop) -> &'static str {
         PlaneDrop::Unserved => "unserved",
         PlaneDrop::Fragment => "fragment",
         PlaneDrop::Undelivered => "undelivered",
+        PlaneDrop::SegmentFromAccess => "segment-from-access",
         PlaneDrop::PuntQueue => "punt-queue",
     }
 }
