@@ -333,7 +333,8 @@ impl<P: Plane> Engine<P> {
                 if upstream.request(request) == Sent::Gone
                     && let Some(plane) = &mut role.plane
                 {
-                    let failure = cats_engine_types::RequestFailure::Limit(cats_engine_types::Limit::Requests);
+                    let failure =
+                        cats_engine_types::RequestFailure::Limit(cats_engine_types::Limit::Requests);
                     plane.ingress().handle_refusal(key, transaction, &failure);
                 }
             }
