@@ -3,6 +3,7 @@
 mod apply;
 mod bindings;
 mod flows;
+mod limit;
 mod paths;
 mod read;
 mod record;
@@ -46,6 +47,7 @@ pub struct NftBackend {
     tables: bool,
     /// Each flow is counted; fixed when the table is made.
     counted: bool,
+    /// Bindings that the table holds at most.
     limit: u32,
     paths: Paths,
     staged: BTreeSet<FlowKey>,

@@ -22,8 +22,8 @@
 //!   return SID they are dropped and counted. ICMP to a service address, echo included, is dropped and counted.
 //! - The hop limit of return packets is lowered by the ingress only, not by the egress.
 //! - The egress clamps no MSS: the ingress clamps both directions by the forward path's MTU.
-//! - The size of the kernel's maps, and whether flows are counted one by one, are fixed when the table is
-//!   made, by the first configuration with an ingress.
+//! - Whether flows are counted one by one is fixed when the table is made, by the first configuration with an
+//!   ingress. So is the bound of bindings before Linux 6.5; a configuration with another one is warned of.
 //! - nft 1.0.6 does not know the expression `last` and breaks off with a fault when it lists the flow maps;
 //!   the other sets can be listed by name.
 //!

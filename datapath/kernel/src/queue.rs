@@ -92,6 +92,11 @@ impl PuntQueue {
         self.configure(|encoder| encoder.attr_be32(3, length(limits)))
     }
 
+    /// Whether packets wait that the socket does not show.
+    pub(crate) fn has_early(&self) -> bool {
+        !self.early.is_empty()
+    }
+
     /// The kernel answers while it hands packets over: those that come before its answer are kept.
     fn configure(&mut self, fill: impl FnOnce(&mut Encoder)) -> io::Result<()> {
         let mut encoder = Encoder::with_capacity(64);

@@ -73,6 +73,7 @@ impl Steering {
     pub fn wait(&mut self, wake: Option<BorrowedFd<'_>>, longest: Duration, now: Instant) -> io::Result<()> {
         let due = self.forwarder.ingress().poll_timeout().map(|(at, _)| at.saturating_duration_since(now));
         let longest = due.map_or(longest, |due| due.min(longest));
+        let longest = if self.queue.has_early() { Duration::ZERO } else { longest };
         let timeout = Timespec::try_from(longest).map_err(io::Error::other)?;
         let mut watched = vec![
             PollFd::from_borrowed_fd(self.queue.as_fd(), PollFlags::IN),

@@ -194,6 +194,42 @@ fn a_full_table_refuses_and_harms_nobody() {
 
 /// Needs root.
 ///
+/// Proves CP-28.
+#[test]
+fn another_flow_limit_takes_effect_and_a_restart_finds_the_one_that_holds() {
+    let lab = Single::new();
+    lab.node.inside(|| {
+        let with_limit = |limit| {
+            let mut config = single();
+            config.ingress.as_mut().unwrap().flow_limit = limit;
+            config
+        };
+        let full = |results: Vec<Result<(), InstallFailure>>| results.iter().filter(|r| r.is_err()).count();
+        let many = |ports: std::ops::RangeInclusive<u16>| -> Vec<Install> {
+            ports.map(|port| install(port, SERVICE4)).collect()
+        };
+        let mut first = NftBackend::open(node("N-1")).unwrap();
+        first.apply_static(&with_limit(8)).unwrap();
+        assert_eq!(full(first.commit(&many(1..=10))), 2);
+        let mut second = NftBackend::open(node("N-1")).unwrap();
+        assert_eq!(second.adopt().unwrap().len(), 8);
+        assert_eq!(second.capabilities().max_bindings, 8, "what the kernel holds, not what is the default");
+        for (limit, ports, refused) in [(12, 11..=20, 6), (4, 21..=22, 2)] {
+            let applied = second.apply_static(&with_limit(limit)).unwrap();
+            let told = applied.warnings.iter().any(|warning| warning.contains("flow limit"));
+            let able = second.capabilities().max_bindings;
+            // A kernel that cannot resize says so.
+            assert_eq!(told, able != limit, "{:?}", applied.warnings);
+            if !told {
+                assert_eq!(full(second.commit(&many(ports))), refused, "limit {limit}");
+            }
+        }
+        assert!(second.adopt().unwrap().len() >= 8, "a lower limit ends no flow");
+    });
+}
+
+/// Needs root.
+///
 /// Proves CP-9, CP-24.
 #[test]
 fn a_refused_binding_leaves_nothing_behind() {

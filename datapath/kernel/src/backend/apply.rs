@@ -24,6 +24,7 @@ impl NftBackend {
         self.find_tables()?;
         self.number_services(config)?;
         self.apply_tables(config)?;
+        applied.warnings.extend(self.apply_limit(config)?);
         self.apply_sysctls(config, &mut applied)?;
         let failed = self.apply_routes(config)?;
         self.apply_rules(config)?;

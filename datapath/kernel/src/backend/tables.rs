@@ -44,6 +44,7 @@ impl NftBackend {
         if found == FAMILIES.len() {
             self.tables = true;
             self.read_numbers()?;
+            self.read_limit()?;
         } else {
             self.delete_tables()?;
         }

@@ -12,6 +12,7 @@ pub(crate) const DELCHAIN: u16 = SUBSYSTEM << 8 | 5;
 pub(crate) const NEWRULE: u16 = SUBSYSTEM << 8 | 6;
 pub(crate) const DELRULE: u16 = SUBSYSTEM << 8 | 8;
 pub(crate) const NEWSET: u16 = SUBSYSTEM << 8 | 9;
+pub(crate) const GETSET: u16 = SUBSYSTEM << 8 | 10;
 pub(crate) const NEWSETELEM: u16 = SUBSYSTEM << 8 | 12;
 pub(crate) const GETSETELEM: u16 = SUBSYSTEM << 8 | 13;
 pub(crate) const DELSETELEM: u16 = SUBSYSTEM << 8 | 14;

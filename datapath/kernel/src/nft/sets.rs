@@ -27,11 +27,10 @@ impl Kind {
     }
 }
 
-/// The sets of the table. `limit` bounds the bindings, `counted` counts each flow.
-pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'static>> {
-    let address = if shape.is_v4() { Kind::IPV4 } else { Kind::IPV6 };
+/// The maps of bindings. `limit` bounds them, `counted` counts each flow.
+pub(crate) fn bindings(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'static>> {
+    let address = address(shape);
     let flow = address.then(address).then(Kind::MARK).then(Kind::PROTOCOL);
-    let service = address.then(Kind::PORT).then(Kind::PROTOCOL);
     let target = address.then(Kind::PORT);
     let forward = address.then(Kind::MARK).then(Kind::MARK);
     let forward_port = target.then(Kind::MARK).then(Kind::MARK);
@@ -46,6 +45,19 @@ pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'stat
         bindings(map("forward_port", flow, forward_port)),
         bindings(map("staged", flow, forward_port)),
         bindings(map("reverse", flow, target)),
+    ]
+}
+
+fn address(shape: Shape) -> Kind {
+    if shape.is_v4() { Kind::IPV4 } else { Kind::IPV6 }
+}
+
+/// The sets of the table, those of bindings first.
+pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'static>> {
+    let address = address(shape);
+    let service = address.then(Kind::PORT).then(Kind::PROTOCOL);
+    let mut sets = bindings(shape, limit, counted);
+    sets.extend([
         set("services", service),
         set("addresses", address),
         set("access", Kind::INTERFACE),
@@ -59,7 +71,8 @@ pub(crate) fn sets(shape: Shape, limit: u32, counted: bool) -> Vec<SetSpec<'stat
         map("mss_back", address, Kind::PORT),
         SetSpec { size: Some(256), ..map("hops", Kind::MARK, Kind::INTEGER) },
         SetSpec { size: Some(SERVICE_LIMIT), counters: true, ..set("counts", Kind::MARK) },
-    ]
+    ]);
+    sets
 }
 
 fn set(name: &'static str, key: Kind) -> SetSpec<'static> {
