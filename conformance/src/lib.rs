@@ -19,6 +19,7 @@ pub mod node;
 pub mod pki;
 pub mod server;
 pub mod service;
+pub mod state;
 pub mod wait;
 
 pub use error::{LabError, Result};

@@ -145,6 +145,25 @@ impl Node {
         running.stop(Signal::KILL).map(drop)
     }
 
+    /// Sends a signal to a daemon, `mgmtd` or `engined`, which goes on to be the node's.
+    pub fn signal(&self, daemon: &str, signal: Signal) -> Result<()> {
+        let running = if daemon == "mgmtd" { &self.mgmtd } else { &self.engined };
+        let running = running.as_ref();
+        running
+            .ok_or_else(|| LabError::new(format!("signalling {daemon}"), "it does not run"))?
+            .signal(signal)
+    }
+
+    /// The resident memory of the running engine, in kB.
+    pub fn engined_resident(&self) -> Result<u64> {
+        let doing = || format!("reading the engine's memory on {}", self.name);
+        let pid = self.engined_pid().ok_or_else(|| LabError::new(doing(), "it does not run"))?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).map_err(LabError::of(doing()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let size = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        size.ok_or_else(|| LabError::new(doing(), "there is no line VmRSS"))
+    }
+
     /// Ends both daemons as a service manager would.
     pub fn stop(&mut self) -> Result<()> {
         for daemon in [self.mgmtd.take(), self.engined.take()].into_iter().flatten() {

@@ -4,6 +4,7 @@ use crate::command::Background;
 use crate::lab::{Lab, python, repository_root};
 use crate::namespace::Namespace;
 use crate::{LabError, Result};
+use rustix::net::RecvFlags;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -140,6 +141,44 @@ impl Datagrams {
         let socket = socket.map_err(LabError::of(doing.clone()))?;
         socket.set_read_timeout(Some(ANSWER_BOUND)).map_err(LabError::of(doing))?;
         Ok(Datagrams { socket })
+    }
+
+    /// The client's side of the flow.
+    pub fn client(&self) -> Result<SocketAddr> {
+        self.socket.local_addr().map_err(LabError::of("asking for the client's address"))
+    }
+
+    /// Whether a datagram has come that nobody has received yet.
+    pub fn has_answer(&self) -> Result<bool> {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match rustix::net::recv(&self.socket, &mut [0; 1][..], flags) {
+            Ok(_) => Ok(true),
+            Err(rustix::io::Errno::AGAIN) => Ok(false),
+            Err(error) => Err(LabError::of("looking for an answer")(error)),
+        }
+    }
+
+    /// Sends a datagram and waits for its answer within the bound, past answers to others; gives the name.
+    pub fn ask_within(&self, bound: Duration, text: &str) -> Result<String> {
+        let limit =
+            |bound| self.socket.set_read_timeout(Some(bound)).map_err(LabError::of("bounding the wait"));
+        let doing = "waiting for the answer to a datagram";
+        limit(bound)?;
+        self.send(text)?;
+        let mut buffer = [0; 2048];
+        let answer = loop {
+            let length = self.socket.recv(&mut buffer).map_err(LabError::of(doing));
+            let length = match length {
+                Ok(length) => length,
+                Err(error) => break Err(error),
+            };
+            let answer = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default()).into_owned();
+            if let Some(name) = answer.strip_suffix(text) {
+                break Ok(name.trim().to_owned());
+            }
+        };
+        limit(ANSWER_BOUND)?;
+        answer
     }
 
     /// Sends a datagram; gives the name of the instance that answered it.

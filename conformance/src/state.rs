@@ -1,0 +1,116 @@
+//! What the nodes say of themselves: operational state, read over NETCONF.
+
+use crate::configuration::cats;
+use crate::node::Node;
+use crate::{LabError, Result};
+use roxmltree::{Document, Node as Element};
+use std::collections::BTreeMap;
+
+/// What a forwarder has and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Forwarder {
+    /// The plain numbers of its status by their YANG name, such as `held-bytes` or `punted-packets`.
+    pub status: BTreeMap<String, u64>,
+    /// Dropped packets by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Packets and octets that matched the classifier of a service, by CS-ID.
+    pub matched: BTreeMap<String, (u64, u64)>,
+    /// The installed bindings: leaf values by YANG name, under the binding's key.
+    pub bindings: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Forwarder {
+    /// Reads it from a running node.
+    pub fn of(node: &Node) -> Result<Forwarder> {
+        let filter = cats(
+            "<traffic-classifiers/><forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><status/><bindings/>\
+             </forwarder>",
+        );
+        read(node, &filter, |root| {
+            let status = root.descendants().find(|n| is(*n, "status"));
+            Forwarder {
+                status: status.map(numbers).unwrap_or_default(),
+                drops: named(root, "drop", |n| {
+                    let leaves = leaves(n);
+                    Some((leaves.get("reason")?.clone(), number(&leaves, "packets")))
+                }),
+                matched: named(root, "traffic-classifier", |n| {
+                    let leaves = leaves(n);
+                    let counts = (number(&leaves, "matched-packets"), number(&leaves, "matched-bytes"));
+                    Some((leaves.get("cs-id")?.clone(), counts))
+                }),
+                bindings: named(root, "binding", by_key),
+            }
+        })
+    }
+
+    /// A number of its status; 0 where it has none.
+    pub fn count(&self, name: &str) -> u64 {
+        self.status.get(name).copied().unwrap_or_default()
+    }
+
+    /// Packets dropped for a reason; 0 where there are none.
+    pub fn dropped(&self, reason: &str) -> u64 {
+        self.drops.get(reason).copied().unwrap_or_default()
+    }
+}
+
+/// What a path selector has and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// Its flows: leaf values by YANG name, under the flow's key.
+    pub flows: BTreeMap<String, BTreeMap<String, String>>,
+    /// Its counters by their YANG name.
+    pub statistics: BTreeMap<String, u64>,
+}
+
+impl Selector {
+    /// Reads it from a running node.
+    pub fn of(node: &Node) -> Result<Selector> {
+        let filter =
+            cats("<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><flows/><statistics/></path-selector>");
+        read(node, &filter, |root| Selector {
+            flows: named(root, "flow", by_key),
+            statistics: root.descendants().find(|n| is(*n, "statistics")).map(numbers).unwrap_or_default(),
+        })
+    }
+}
+
+fn read<T>(node: &Node, filter: &str, build: impl FnOnce(Element<'_, '_>) -> T) -> Result<T> {
+    let mut session = node.netconf()?;
+    let reply = session.get(filter)?;
+    session.close()?;
+    let document = Document::parse(&reply).map_err(LabError::of(format!("reading {}", node.name())))?;
+    Ok(build(document.root()))
+}
+
+fn is(element: Element<'_, '_>, name: &str) -> bool {
+    element.tag_name().name() == name
+}
+
+fn named<T>(
+    root: Element<'_, '_>,
+    name: &str,
+    entry: impl Fn(Element<'_, '_>) -> Option<(String, T)>,
+) -> BTreeMap<String, T> {
+    root.descendants().filter(|n| is(*n, name)).filter_map(entry).collect()
+}
+
+fn by_key(element: Element<'_, '_>) -> Option<(String, BTreeMap<String, String>)> {
+    let leaves = leaves(element);
+    Some((leaves.get("key")?.clone(), leaves))
+}
+
+/// The leaves of an element; of a leaf-list its last value.
+fn leaves(element: Element<'_, '_>) -> BTreeMap<String, String> {
+    let text = |n: Element<'_, '_>| Some((n.tag_name().name().to_owned(), n.text()?.to_owned()));
+    element.children().filter(Element::is_element).filter_map(text).collect()
+}
+
+fn numbers(element: Element<'_, '_>) -> BTreeMap<String, u64> {
+    leaves(element).into_iter().filter_map(|(name, text)| Some((name, text.parse().ok()?))).collect()
+}
+
+fn number(leaves: &BTreeMap<String, String>, name: &str) -> u64 {
+    leaves.get(name).and_then(|text| text.parse().ok()).unwrap_or_default()
+}
