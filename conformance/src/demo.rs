@@ -10,6 +10,7 @@ use crate::layout::{CLIENT, INSTANCE_B, Links, SERVICE};
 use crate::node::program;
 use crate::{LabError, Result, service};
 use figure::Captures;
+use std::io::IsTerminal;
 use std::process::Command;
 
 /// The client's port in the example.
@@ -37,7 +38,8 @@ impl Scenario {
 }
 
 /// Runs a scenario, prints what it shows, and leaves captures and decision in `target/demo`. A check that fails is
-/// an error. With `hold` the command line is opened on the path selector before everything is taken down.
+/// an error. With `hold` the command line is opened on the path selector before everything is taken down; it
+/// runs the commands on standard input where that is no terminal.
 pub fn run(scenario: Scenario, hold: bool) -> Result<()> {
     let folder = target_dir().join("demo");
     std::fs::create_dir_all(&folder).map_err(LabError::of(format!("making {}", folder.display())))?;
@@ -69,7 +71,10 @@ pub fn run(scenario: Scenario, hold: bool) -> Result<()> {
 
 fn open_command_line(deployment: &FourNodes) -> Result<()> {
     let nodes = [&deployment.selector, &deployment.ingress, &deployment.egresses[0], &deployment.egresses[1]];
-    println!("\nthe lab stays up until you leave the command line of C-PS-1; the nodes:");
+    let by_hand = std::io::stdin().is_terminal();
+    let until =
+        if by_hand { "you leave the command line of C-PS-1" } else { "C-PS-1 has run the commands on stdin" };
+    println!("\nthe lab stays up until {until}; the nodes:");
     for node in nodes {
         println!(
             "  {:<7} namespace {}, socket {}",
@@ -81,7 +86,11 @@ fn open_command_line(deployment: &FourNodes) -> Result<()> {
     println!("  client  namespace {}", deployment.hosts.client.name());
     let mut cli = Command::new(program("cats")?);
     let status = cli.arg("--socket").arg(deployment.selector.netconf_socket()).status();
-    status.map(drop).map_err(LabError::of("running the command line"))
+    let status = status.map_err(LabError::of("running the command line"))?;
+    if by_hand || status.success() {
+        return Ok(());
+    }
+    Err(LabError::new("running the commands on standard input", format!("{status}")))
 }
 
 /// Prints one check and gives 1 if it failed.

@@ -212,46 +212,6 @@ fn an_egress_killed_amid_new_flows_leaves_none_half_bound() -> Result<()> {
     open_through_a_kill(&mut all, false, |all| &mut all.egresses[1])
 }
 
-#[test]
-fn an_ingress_whose_management_daemon_dies_amid_commits_does_what_running_says() -> Result<()> {
-    const REPLIES: [usize; 3] = [1, 4, 7];
-    let mut deployment = FourNodes::start("fault-kill-commit", Links::default())?;
-    let mut standing = Connection::open(&deployment.hosts.client, SERVICE[0])?;
-    assert_eq!(standing.ask()?, "B");
-    // With one segment at most no path can be imposed; with ten all can.
-    let segments = |most: u8| {
-        cats(&format!(
-            "<forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><ingress><max-segments>{most}</max-segments>\
-             </ingress></forwarder>"
-        ))
-    };
-    for replies in REPLIES {
-        let mut session = deployment.ingress.netconf()?;
-        for most in [1, 10, 1, 10, 1, 10, 1] {
-            session.send(&format!(
-                "<edit-config><target><candidate/></target><config>{}</config></edit-config>",
-                segments(most)
-            ))?;
-            session.send("<commit/>")?;
-        }
-        for _ in 0..replies {
-            session.receive()?;
-        }
-        deployment.ingress.kill("mgmtd")?;
-        assert_eq!(standing.ask()?, "B", "while the daemon is down");
-        deployment.ingress.start_mgmtd()?;
-        let running = deployment.ingress.netconf()?.running(&cats(
-            "<forwarder xmlns=\"urn:catsd:yang:cats-forwarder\"><ingress><max-segments/></ingress></forwarder>",
-        ))?;
-        let refuses = running.contains("<max-segments>1</max-segments>");
-        let what = format!("new flows to be {}", if refuses { "refused" } else { "served" });
-        wait_for(&what, || (new_flow(&deployment).is_none() == refuses).then_some(()))?;
-        assert_eq!(standing.ask()?, "B", "after the restart");
-    }
-    deployment.ingress.configure(&segments(10))?;
-    wait_for("a new flow", || new_flow(&deployment)).map(drop)
-}
-
 /// Proves CP-24.
 #[test]
 fn a_decision_that_comes_after_the_hold_is_never_installed() -> Result<()> {
