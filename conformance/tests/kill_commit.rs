@@ -112,27 +112,27 @@ fn egress(daemon: &str) -> Result<()> {
 }
 
 #[test]
-fn the_management_daemon_of_an_ingress() -> Result<()> {
+fn an_ingress_whose_management_daemon_dies_amid_commits_does_what_running_says() -> Result<()> {
     ingress("mgmtd")
 }
 
 #[test]
-fn the_engine_of_an_ingress() -> Result<()> {
+fn an_ingress_whose_engine_dies_amid_commits_does_what_running_says() -> Result<()> {
     ingress("engined")
 }
 
 #[test]
-fn the_management_daemon_of_an_egress() -> Result<()> {
+fn an_egress_whose_management_daemon_dies_amid_commits_does_what_running_says() -> Result<()> {
     egress("mgmtd")
 }
 
 #[test]
-fn the_engine_of_an_egress() -> Result<()> {
+fn an_egress_whose_engine_dies_amid_commits_does_what_running_says() -> Result<()> {
     egress("engined")
 }
 
 #[test]
-fn the_management_daemon_of_a_path_selector() -> Result<()> {
+fn a_path_selector_whose_management_daemon_dies_amid_commits_does_what_running_says() -> Result<()> {
     let shape = |computing_time: u32, served_by| {
         let b = Metric { computing_time, ..Metric::B };
         Shape { config: cats(&metrics(Metric::A, b)), served_by: Some(served_by) }
