@@ -14,7 +14,7 @@ export PATH := $(TARGET)/tools/bin:$(TARGET)/venv/bin:$(PATH)
 # Programs of the lab and the demo.
 PROGRAMS := -p cats-mgmtd-daemon -p cats-engine-daemon -p cats-cli-cats
 # The lab configures networks: it runs as root, through sudo where the caller is somebody else.
-SUDO := $(if $(filter 0,$(shell id -u)),,sudo -E env "PATH=$(PATH)")
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo -E env PATH=$(PATH))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 TEST = $(if $(SUDO),CARGO_TARGET_$(HOST)_RUNNER='$(SUDO)') cargo nextest run --workspace --locked --profile ci --cargo-quiet
 

@@ -101,7 +101,9 @@ fn a_script_leaves_nothing_uncommitted_for_others_to_commit() -> Result<()> {
 fn a_reader_that_goes_away_is_no_error() -> Result<()> {
     let server = Server::start("cli-head")?;
     let socket = server.node.netconf_socket().display().to_string();
-    let many: String = (1..=3000).map(|n| format!("set gear item i{n} size {n}\n")).collect();
+    // More than a pipe holds.
+    let text = "x".repeat(2000);
+    let many: String = (1..=500).map(|n| format!("set gear item i{n} text {text}\n")).collect();
     let file = server.node.folder().join("many");
     std::fs::write(&file, format!("configure\n{many}commit\n")).expect("a writable lab folder");
     let filled = cats(&server, &["-f", &file.display().to_string()])?;
@@ -110,6 +112,10 @@ fn a_reader_that_goes_away_is_no_error() -> Result<()> {
         format!("set -o pipefail; {} --socket {socket} -c 'show config' | head -1", program("cats")?);
     let headed = outcome("bash", &["-c", &script])?;
     assert_eq!((code(&headed), headed.stdout.as_str(), headed.stderr.as_str()), (Some(0), "gear\n", ""));
+    let commands = "configure; set gear knob 9; show; commit";
+    let script = format!("set -o pipefail; {} --socket {socket} -c '{commands}' | head -1", program("cats")?);
+    let cut = outcome("bash", &["-c", &script])?;
+    assert_eq!(code(&cut), Some(5), "a commit that was not run is no success: {}", cut.stderr);
     Ok(())
 }
 

@@ -131,18 +131,27 @@ fn an_egress_whose_engine_dies_amid_commits_does_what_running_says() -> Result<(
     egress("engined")
 }
 
-#[test]
-fn a_path_selector_whose_management_daemon_dies_amid_commits_does_what_running_says() -> Result<()> {
+fn selector(daemon: &str) -> Result<()> {
     let shape = |computing_time: u32, served_by| {
         let b = Metric { computing_time, ..Metric::B };
         Shape { config: cats(&metrics(Metric::A, b)), served_by: Some(served_by) }
     };
     kill_amid_commits(
-        "kill-selector-mgmtd",
+        &format!("kill-selector-{daemon}"),
         |all| &mut all.selector,
-        "mgmtd",
+        daemon,
         (&cats("<service-metrics/>"), ">60.0<"),
         Metric::B,
         [shape(60, "A"), shape(5, "B")],
     )
+}
+
+#[test]
+fn a_path_selector_whose_management_daemon_dies_amid_commits_does_what_running_says() -> Result<()> {
+    selector("mgmtd")
+}
+
+#[test]
+fn a_path_selector_whose_engine_dies_amid_commits_does_what_running_says() -> Result<()> {
+    selector("engined")
 }

@@ -32,36 +32,38 @@ pub(crate) fn run(shell: &mut Shell) -> Result<(), Error> {
             DefaultPrompt::new(DefaultPromptSegment::Basic(mark.to_owned()), DefaultPromptSegment::Empty);
         match editor.read_line(&prompt) {
             Ok(Signal::Success(line)) => {
-                if let Flow::Stop = line_entered(shell, &line) {
+                if let Flow::Stop = line_entered(shell, &line)? {
                     return Ok(());
                 }
             }
-            Ok(Signal::CtrlD) => return Ok(()),
+            Ok(Signal::CtrlD) => return shell.finish(&mut io::stdout().lock()),
             Ok(_) => {}
             Err(error) => return Err(Error::usage(format!("the terminal cannot be read: {error}"))),
         }
     }
 }
 
-fn line_entered(shell: &mut Shell, line: &str) -> Flow {
+/// An error is told and the session goes on, unless the server is lost.
+fn line_entered(shell: &mut Shell, line: &str) -> Result<Flow, Error> {
     let commands = match token::commands(line) {
         Ok(commands) => commands,
         Err(error) => {
             eprintln!("{}", error.explain(line));
-            return Flow::Go;
+            return Ok(Flow::Go);
         }
     };
     for command in commands {
         match shell.run(&command, &mut io::stdout().lock()) {
             Ok(Flow::Go) => {}
-            Ok(Flow::Stop) => return Flow::Stop,
+            Ok(Flow::Stop) => return Ok(Flow::Stop),
+            Err(error) if error.tag == "unreachable" => return Err(error),
             Err(error) => {
                 eprintln!("{}", error.explain(line));
-                return if error.tag == "unreachable" { Flow::Stop } else { Flow::Go };
+                return Ok(Flow::Go);
             }
         }
     }
-    Flow::Go
+    Ok(Flow::Go)
 }
 
 fn editor(words: Words) -> Reedline {

@@ -25,7 +25,8 @@ struct Arguments {
     /// The management daemon's socket.
     #[arg(long, value_name = "PATH", default_value = "/run/cats/netconf.sock")]
     socket: PathBuf,
-    /// Runs these commands, separated by `;` or line breaks, and stops at the first error.
+    /// Runs these commands, separated by `;` or line breaks, and stops at the first error. From `configure` on a script
+    /// has the candidate locked for itself, and what it leaves uncommitted is discarded.
     #[arg(short = 'c', value_name = "COMMANDS", conflicts_with = "file")]
     commands: Option<String>,
     /// Runs the commands in this file; `-` is standard input.
@@ -52,10 +53,7 @@ enum Format {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return unparsed(&error),
     };
     let script = match script(&arguments) {
         Ok(script) => script,
@@ -65,6 +63,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err((error, line)) => fail(&error, &line, arguments.format),
     }
+}
+
+/// Arguments that cannot be read, or a request for help. Whether JSON is wanted is then to be seen only in the words.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    let json = words.windows(2).any(|pair| pair == ["--format", "json"])
+        || words.iter().any(|w| w == "--format=json");
+    if error.use_stderr() && json {
+        return fail(&Error::usage(error.to_string().trim_end()), "", Format::Json);
+    }
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
 /// The commands to run, or none for an interactive session.
@@ -106,13 +116,18 @@ fn run(arguments: &Arguments, script: Option<&str>) -> Result<(), (Error, String
 fn batch(shell: &mut Shell, script: &str) -> Result<(), (Error, String)> {
     let commands = cats_cli_core::token::commands(script).map_err(|error| located(error, script))?;
     let mut out = io::stdout().lock();
-    for command in commands {
+    let last = commands.len();
+    for (number, command) in (1..).zip(commands) {
         match shell.run(&command, &mut out) {
             Ok(Flow::Go) => {}
             Ok(Flow::Stop) => return Ok(()),
             // What the script left in the candidate is discarded when its session, and so its lock, ends.
-            Err(error) => {
+            Err(mut error) => {
                 let _ = out.flush();
+                if error.tag == READER_GONE && (number < last || shell.has_uncommitted()) {
+                    error.tag = "partial-operation".to_owned();
+                    error.message.push_str("; the commands after it were not run");
+                }
                 return Err(located(error, script));
             }
         }

@@ -78,7 +78,12 @@ impl Shell {
         Ok(Flow::Go)
     }
 
-    /// Ends a script: what it left uncommitted goes, and is an error.
+    /// Whether edits of this session are neither committed nor discarded.
+    pub(crate) fn has_uncommitted(&self) -> bool {
+        self.uncommitted
+    }
+
+    /// Ends the session: what a script left uncommitted goes, and is an error; a person is told what stays.
     pub(crate) fn finish(&mut self, out: &mut dyn Write) -> Result<(), Error> {
         if self.mode == Mode::Configure { self.leave(out) } else { Ok(()) }
     }

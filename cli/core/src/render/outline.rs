@@ -74,13 +74,17 @@ impl Writer<'_> {
 
     /// A header, then one line an entry; columns that no entry has are left out.
     fn table(&mut self, id: NodeId, entries: &Entries<Arc<Branch>>, depth: usize) {
-        let columns: Vec<NodeId> = self
+        let mut columns: Vec<NodeId> = self
             .schema
             .data_children(id)
             .iter()
             .copied()
             .filter(|column| entries.iter().any(|(_, branch)| branch.get(*column).is_some()))
             .collect();
+        // Keys, then the columns that the module numbers, then the rest in schema order.
+        columns.sort_by_key(|id| {
+            (!self.schema.is_key(*id), self.schema.node(*id).flags.column.unwrap_or(u32::MAX))
+        });
         let mut rows: Vec<Vec<String>> =
             vec![columns.iter().map(|column| self.name(*column).to_owned()).collect()];
         for (_, branch) in entries.iter() {

@@ -49,7 +49,9 @@ impl PathSelector {
 }
 
 /// An interface of clients. A flow is steered only where its packets enter through one. Service
-/// addresses that are on-link on one are answered in ARP and neighbour discovery.
+/// addresses that are on-link on one are answered in ARP and neighbour discovery, and what enters
+/// through one cannot reach this node's own segments. Without any, flows are steered whatever interface
+/// they enter through, and its segments are not guarded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccessInterface {
     /// The kernel's name of the interface.
@@ -171,7 +173,9 @@ impl Pending {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ingress {
     /// An interface of clients. A flow is steered only where its packets enter through one. Service
-    /// addresses that are on-link on one are answered in ARP and neighbour discovery.
+    /// addresses that are on-link on one are answered in ARP and neighbour discovery, and what enters
+    /// through one cannot reach this node's own segments. Without any, flows are steered whatever interface
+    /// they enter through, and its segments are not guarded.
     pub access_interface: crate::field::List<crate::generated::cats_forwarder::AccessInterface>,
     /// The local segment (End.DX4) by which egresses send the IPv4 answers back.
     pub decapsulation_sid_v4: Option<std::net::Ipv6Addr>,
