@@ -54,8 +54,12 @@ enum Word {
 }
 
 impl Upstream {
-    /// Queues a request. When the queue is full it is not sent and the flow has to fail.
+    /// Queues a request. A quarter of the queue is kept for statuses, without which the stream would have to end: when
+    /// only that is left, the request is not sent and the flow has to fail.
     pub fn request(&self, request: ServiceRequest) -> Sent {
+        if self.room() <= self.words.max_capacity() / 4 {
+            return Sent::Gone;
+        }
         self.send(Word::Request(request))
     }
 
@@ -341,4 +345,36 @@ fn report_message(report: &mut watch::Receiver<ForwarderReport>) -> pb::FromForw
 
 fn message(message: pb::from_forwarder::Message) -> pb::FromForwarder {
     pb::FromForwarder { message: Some(message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cats_engine_types::{BindingEvent, Constraints, FlowKey, NodeId, Protocol, TenantId, TransactionId};
+
+    /// Proves CP-24.
+    #[tokio::test]
+    async fn requests_that_nobody_takes_leave_room_for_statuses() {
+        let (words, _nobody_reads) = mpsc::channel(8);
+        let upstream = Upstream { words };
+        let key = FlowKey::new(
+            Protocol::UDP,
+            "192.0.2.10:40000".parse().unwrap(),
+            "192.0.2.100:443".parse().unwrap(),
+        )
+        .unwrap();
+        let request = ServiceRequest {
+            transaction: TransactionId { epoch: 1, sequence: 1 },
+            ingress: "IF-1".parse::<NodeId>().unwrap(),
+            key,
+            cs_id: None,
+            constraints: Constraints::default(),
+            tenant: TenantId(0),
+            generation: None,
+        };
+        let sent = (0..20).filter(|_| upstream.request(request.clone()) == Sent::Queued).count();
+        assert_eq!((sent, upstream.room()), (6, 2));
+        let status = BindingStatus { transaction: request.transaction, key, event: BindingEvent::Installed };
+        assert_eq!(upstream.status(status), Sent::Queued);
+    }
 }
