@@ -5,7 +5,9 @@
 mod scene;
 
 use cats_datapath_core::model::{Fate, Model};
-use cats_datapath_core::{Backend, BackendError, DropReason, ForwarderConfig, PacketId, PlaneDrop};
+use cats_datapath_core::{
+    Backend, BackendError, DropReason, ForwarderConfig, IDLE_PAGE, PacketId, PlaneDrop,
+};
 use cats_engine_types::{BindingEvent, CsId, Epoch, InstallFailure, Protocol, RemovalReason, RequestFailure};
 use scene::{Scene, binding, config, dropped, events, key, released, tcp, udp};
 use std::time::Duration;
@@ -187,6 +189,18 @@ fn an_idle_flow_is_removed_in_both_directions_and_reported() {
     assert_eq!(what, "idle");
     let effects = scene.advance(Duration::from_secs(100));
     assert_eq!(effects.statuses.len(), 1, "the other one 120 s after its last packet");
+}
+
+#[test]
+fn idle_times_are_asked_for_by_the_page_however_many_flows_are_due() {
+    let mut scene = Scene::over(Model::new(4 * IDLE_PAGE), &config());
+    let flows = u16::try_from(IDLE_PAGE).unwrap() * 2 + 10;
+    for port in 1..=flows {
+        scene.bind(tcp(port));
+    }
+    let ended: Vec<usize> =
+        [121, 0, 0, 0].map(|seconds| scene.advance(Duration::from_secs(seconds)).statuses.len()).to_vec();
+    assert_eq!(ended, [IDLE_PAGE, IDLE_PAGE, 10, 0]);
 }
 
 /// Proves CP-22.

@@ -59,11 +59,12 @@ impl Ingress {
         }
     }
 
-    /// Does what is due.
+    /// Does what is due, but asks for no more than a page of idle times: the rest stays due, so that packets are
+    /// seen to in between.
     pub fn handle_timeout(&mut self, now: Instant) {
         let mut questions = Vec::new();
         while let Some(&(at, key)) = self.deadlines.first() {
-            if at > now {
+            if at > now || questions.len() == IDLE_PAGE {
                 break;
             }
             self.deadlines.pop_first();
@@ -72,8 +73,8 @@ impl Ingress {
                 self.due(key, now, &mut questions);
             }
         }
-        for page in questions.chunks(IDLE_PAGE) {
-            self.outputs.push_back(Output::QueryIdle(page.to_vec()));
+        if !questions.is_empty() {
+            self.outputs.push_back(Output::QueryIdle(questions));
         }
     }
 
