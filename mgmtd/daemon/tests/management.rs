@@ -350,7 +350,8 @@ fn memory(pid: u32, line: &str) -> u64 {
 
 #[test]
 fn the_memory_of_big_edits_is_given_back_when_they_are_discarded() {
-    const ALLOWED: u64 = 64 << 20;
+    // How much stays differs from run to run with the allocator's arenas: about 70 MB with, 130 MB without giving back.
+    const ALLOWED: u64 = 96 << 20;
     let place = Place::new();
     let daemon = place.start();
     let resident = || memory(daemon.pid(), "VmRSS");
