@@ -29,10 +29,10 @@ pub(crate) struct Args {
     /// The socket of cats-engined [default: RUN_DIR/engine.sock]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) engine: Option<PathBuf>,
-    /// Sessions that may be open, over all transports; more are refused
+    /// Sessions that may be open, over all transports; one that has said no hello gives way to more, else they are refused
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = at_least(1, MAX_SESSIONS))]
     pub(crate) max_sessions: u64,
-    /// Sessions that one user may have open; more are refused
+    /// Sessions that one user may have open; likewise
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = at_least(1, MAX_SESSIONS))]
     pub(crate) max_sessions_per_user: u64,
     /// The largest message that a client may send; a larger one is answered with too-big

@@ -11,7 +11,7 @@
 //! ```
 //! `opening` is the same with the MSS clamped. `miss` begins with the flows whose port changes too. So the fast path
 //! is one look-up in `forward` or `reverse`, the service's counter, and two writes: one rule for the hop limit that
-//! hosts send most. Only a miss looks at services.
+//! hosts send most. A return packet misses `forward` first. Only a miss looks at services.
 
 use super::encode::{
     ACCEPT, Checksum, Compare, DROP, GOTO, META_IIFNAME, META_L4PROTO, META_MARK, META_OIFNAME, NETWORK,
