@@ -4,7 +4,7 @@ use crate::piecewise;
 use crate::types::{Config, DefaultOperation, Edit, ErrorOption, TestOption};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Defaults, Tree, view, xml};
+use cats_yang_tree::{Defaults, Subtree, Tree, view};
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it.
 pub(crate) fn edit(schema: &Schema, tree: &Tree, mut edit: Edit) -> (Option<Tree>, Vec<Error>) {
@@ -35,6 +35,6 @@ pub(crate) fn parse(schema: &Schema, mut config: Config) -> Result<Tree, Vec<Err
 pub(crate) fn render(schema: &Schema, tree: &Tree, filter: Option<&str>) -> Result<String, Vec<Error>> {
     let all = view(tree, schema, Defaults::Explicit);
     let Some(filter) = filter else { return Ok(all.to_xml()) };
-    let document = xml::parse(filter).map_err(|error| vec![error])?;
-    Ok(all.filter(document.root_element()).to_xml())
+    let filter = Subtree::parse(schema, filter).map_err(|error| vec![error])?;
+    Ok(all.filter(&filter).to_xml())
 }

@@ -35,7 +35,7 @@ pub use path::{InstancePath, Key, Step};
 pub use tree::{Branch, Data, Found, Tree};
 pub use validate::validate;
 pub use value::Value;
-pub use view::{Defaults, View, view};
+pub use view::{Defaults, Origins, Subtree, View, view};
 
 /// The parser of [`xml`], for callers that hand in elements of a larger message.
 pub use roxmltree;

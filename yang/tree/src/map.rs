@@ -101,6 +101,11 @@ impl<K, V> Map<K, V> {
         }
     }
 
+    /// The entries from `position` on, in the order of keys; finding the first costs logarithmic time.
+    pub fn iter_at(&self, position: usize) -> Iter<'_, K, V> {
+        Iter::at(&self.root, position)
+    }
+
     /// The first entry.
     pub fn first(&self) -> Option<(&K, &V)> {
         self.nth(0)

@@ -168,6 +168,15 @@ impl Branch {
         self.children.get(at)
     }
 
+    /// The positions of the children in schema order, where that is not their own.
+    pub(crate) fn order(&self, schema: &Schema, parent: Option<NodeId>) -> Option<Vec<usize>> {
+        schema.permuted(parent).then(|| {
+            let mut order: Vec<usize> = (0..self.children.len()).collect();
+            order.sort_by_key(|at| self.children.get(*at).map(|child| schema.rank(child.id)));
+            order
+        })
+    }
+
     pub(crate) fn ordered_children(&self, schema: &Schema, parent: Option<NodeId>) -> Vec<&Child> {
         let mut children: Vec<&Child> = self.children.iter().collect();
         if schema.permuted(parent) {

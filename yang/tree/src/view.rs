@@ -1,18 +1,32 @@
-//! What a reader sees of a tree: defaults in use or not, and the part that a filter selects.
+//! What a reader sees of a tree: defaults in use or not, the part that a filter selects, how deep, from where.
+//!
+//! A view is made in this order: the tree (already without what the reader may not see), defaults, depth, filter,
+//! configuration or state, origin. A filter sees defaults as the view shows them, and what is selected by it alone is
+//! given them; nothing else is visited for it.
 
-mod defaults;
-mod subtree;
+pub(crate) mod defaults;
+pub(crate) mod extent;
+pub(crate) mod origin;
+mod pick;
+pub(crate) mod subtree;
+
+pub use origin::{Origin, Origins};
+pub use subtree::Subtree;
 
 use crate::json;
+use crate::path::InstancePath;
 use crate::schema::Schema;
 use crate::tree::Tree;
-use crate::xml::Writer;
+use crate::xml::{Pieces, Written};
+use extent::Extent;
 use std::fmt;
+use std::num::NonZeroU16;
+use std::sync::Arc;
 
 /// `with-defaults` of RFC 6243.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Defaults {
-    /// Defaults in use are there like any other node.
+    /// Defaults in use of configuration are there like any other node.
     ReportAll,
     /// The same, and in XML they carry the attribute `wd:default`.
     ReportAllTagged,
@@ -28,45 +42,84 @@ pub enum Defaults {
 pub struct View<'a> {
     schema: &'a Schema,
     tree: Tree,
+    /// What is still to be done to the tree: a view that is only written does it on the way.
+    defaults: Defaults,
+    depth: Option<NonZeroU16>,
     tagged: bool,
+    /// Origins are written, by what was intended.
+    intended: Option<Tree>,
 }
 
-/// The view of `tree` with `defaults`. `Explicit` costs nothing; the others copy what they add to or take from.
+/// The view of `tree` with `defaults`.
 pub fn view<'a>(tree: &Tree, schema: &'a Schema, defaults: Defaults) -> View<'a> {
-    let seen = match defaults {
-        Defaults::Explicit => tree.clone(),
-        Defaults::ReportAll | Defaults::ReportAllTagged => defaults::added(schema, tree),
-        Defaults::Trim => defaults::trimmed(schema, tree),
-    };
-    View { schema, tree: seen, tagged: defaults == Defaults::ReportAllTagged }
+    let tagged = defaults == Defaults::ReportAllTagged;
+    View { schema, tree: tree.clone(), defaults, depth: None, tagged, intended: None }
 }
 
 impl<'a> View<'a> {
-    /// The part that a subtree filter (RFC 6241 section 6) selects; `filter` is the `<filter>` element. What it
-    /// selects as a whole stays shared with this view. Unknown names and namespaces select nothing.
+    /// The same with `depth` levels, counted from each node that the filter selects: 1 is that node alone. Without a
+    /// filter they are counted from the top-level nodes. Entries keep their keys.
     #[must_use]
-    pub fn filter(&self, filter: roxmltree::Node<'_, '_>) -> View<'a> {
-        View {
-            schema: self.schema,
-            tree: subtree::select(self.schema, &self.tree, filter),
-            tagged: self.tagged,
-        }
+    pub fn depth(mut self, depth: Option<NonZeroU16>) -> View<'a> {
+        self.depth = depth;
+        self
     }
 
-    /// The same view of another tree, for readers that cut one down by themselves (access control).
+    /// The part that a subtree filter selects. What it selects as a whole stays shared with this view where defaults
+    /// and depth allow. Unknown names and namespaces select nothing.
     #[must_use]
-    pub fn with_tree(&self, tree: Tree) -> View<'a> {
-        View { schema: self.schema, tree, tagged: self.tagged }
+    pub fn filter(&self, filter: &Subtree) -> View<'a> {
+        self.done(filter.select(&self.tree, self.extent()))
+    }
+
+    /// The part at these places, such as an XPath filter selects: each with all below it, what stands above it, and
+    /// the keys of the entries on the way.
+    #[must_use]
+    pub fn at(&self, places: &[InstancePath]) -> View<'a> {
+        self.done(pick::pick(&self.tree, places, self.extent()))
+    }
+
+    /// The configuration alone, or else the state alone with what stands above it.
+    #[must_use]
+    pub fn config(&self, wanted: bool) -> View<'a> {
+        self.done(Tree::from_root(Arc::new(origin::by_config(self.schema, &self.tree().root, wanted))))
+    }
+
+    /// The configuration of these origins, with what stands above it; state is there as it was. What stands in
+    /// `intended` too has that origin, a default in use has `default`, and all other configuration has `system`.
+    #[must_use]
+    pub fn origins(&self, intended: &Tree, wanted: Origins) -> View<'a> {
+        let root = origin::by_origin(self.schema, None, &self.tree().root, Some(&intended.root), wanted);
+        self.done(Tree::from_root(Arc::new(root)))
+    }
+
+    /// The same with the origin of configuration written in XML, told as for [`View::origins`].
+    #[must_use]
+    pub fn with_origin(mut self, intended: &Tree) -> View<'a> {
+        self.intended = Some(intended.clone());
+        self
     }
 
     /// What is seen, as a tree: defaults in use are in it like any other node, so it must not be stored.
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    pub fn tree(&self) -> Tree {
+        Tree::from_root(self.extent().branch(None, &self.tree.root))
     }
 
     /// Nothing to see?
     pub fn is_empty(&self) -> bool {
-        self.tree.is_empty()
+        self.tree().is_empty()
+    }
+
+    /// The top-level elements in pieces, which are made as they are taken.
+    pub fn pieces(self) -> Pieces<&'a Schema> {
+        let schema = self.schema;
+        self.pieces_with(schema)
+    }
+
+    /// As [`View::pieces`], which outlives this view. `schema` is the one of the view.
+    pub fn pieces_with<S: std::borrow::Borrow<Schema>>(self, schema: S) -> Pieces<S> {
+        let Self { tree, defaults, depth, tagged, intended, .. } = self;
+        Pieces::new(schema, Written { tree, defaults, depth, tagged, intended })
     }
 
     /// Writes the top-level elements, each declaring its namespace. The sink gets pieces of some kilobytes.
@@ -74,9 +127,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// Those of the sink.
     pub fn write_xml(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut writer = Writer::new(self.schema, out, self.tagged);
-        writer.children(&self.tree.root, None, None)?;
-        writer.flush()
+        self.clone().pieces().try_for_each(|piece| out.write_str(&piece))
     }
 
     /// Writes one JSON object with the top-level nodes (RFC 7951).
@@ -84,7 +135,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// Those of the sink.
     pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        json::write_branch(self.schema, &self.tree.root, None, out)
+        json::write_branch(self.schema, &self.tree().root, None, out)
     }
 
     /// As [`View::write_xml`], in memory.
@@ -97,6 +148,15 @@ impl<'a> View<'a> {
 
     /// As [`View::write_json`], as a value.
     pub fn to_json(&self) -> serde_json::Value {
-        json::branch(self.schema, &self.tree.root, None)
+        json::branch(self.schema, &self.tree().root, None)
+    }
+
+    fn extent(&self) -> Extent<'a> {
+        Extent { schema: self.schema, defaults: self.defaults, depth: self.depth }
+    }
+
+    /// A view of `tree`, to which defaults and depth were applied.
+    fn done(&self, tree: Tree) -> View<'a> {
+        View { tree, defaults: Defaults::Explicit, depth: None, ..self.clone() }
     }
 }

@@ -2,7 +2,8 @@
 
 mod write;
 
-pub(crate) use write::Writer;
+pub(crate) use write::Written;
+pub use write::{PIECE, Pieces};
 
 use crate::error::{Error, ErrorTag, ErrorType};
 use crate::schema::{ModuleId, Schema};
@@ -15,6 +16,8 @@ pub const NETCONF: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
 pub const YANG: &str = "urn:ietf:params:xml:ns:yang:1";
 /// The namespace of the attribute `default` (RFC 6243 section 6).
 pub const WITH_DEFAULTS: &str = "urn:ietf:params:xml:ns:netconf:default:1.0";
+/// The namespace of the annotation `origin` (RFC 8342 section 7).
+pub const ORIGIN: &str = "urn:ietf:params:xml:ns:yang:ietf-origin";
 /// Elements may nest this deep.
 pub const MAX_DEPTH: usize = 256;
 

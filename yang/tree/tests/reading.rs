@@ -3,7 +3,7 @@
 mod bench;
 
 use bench::{Bench, NS, in_bench};
-use cats_yang_tree::{Defaults, view};
+use cats_yang_tree::{Defaults, Subtree, view};
 
 fn shop() -> Bench {
     Bench::with(concat!(
@@ -92,11 +92,11 @@ fn a_content_match_on_an_identity_compares_the_identity_not_its_prefix() {
 fn what_is_selected_as_a_whole_stays_shared() {
     let shop = shop();
     let text = format!("<filter>{}</filter>", in_bench(""));
-    let document = cats_yang_tree::xml::parse(&text).expect("XML");
-    let seen = view(&shop.tree, &shop.schema, Defaults::Explicit).filter(document.root_element());
-    assert_eq!(seen.tree(), &shop.tree);
+    let filter = Subtree::parse(&shop.schema, &text).expect("XML");
+    let seen = view(&shop.tree, &shop.schema, Defaults::Explicit).filter(&filter).tree();
+    assert_eq!(seen, shop.tree);
     let (id, _) = shop.tree.root().iter().next().expect("bench");
-    let same = match (seen.tree().root().get(id), shop.tree.root().get(id)) {
+    let same = match (seen.root().get(id), shop.tree.root().get(id)) {
         (Some(cats_yang_tree::Data::Container(a)), Some(cats_yang_tree::Data::Container(b))) => {
             std::sync::Arc::ptr_eq(a, b)
         }

@@ -42,6 +42,38 @@ impl<'a, K, V> Iter<'a, K, V> {
         iter
     }
 
+    /// From the entry at `position`.
+    pub(super) fn at(root: &'a Arc<Node<K, V>>, position: usize) -> Self {
+        let (mut node, mut left) = (root, position);
+        let mut stack = Vec::new();
+        loop {
+            match &**node {
+                Node::Leaf(entries) => {
+                    stack.push((node, left.min(entries.len())));
+                    break;
+                }
+                Node::Branch(limbs) => {
+                    let passed = limbs.iter().take_while(|limb| {
+                        let passed = left >= limb.count;
+                        if passed {
+                            left -= limb.count;
+                        }
+                        passed
+                    });
+                    let at = passed.count();
+                    stack.push((node, at));
+                    match limbs.get(at) {
+                        Some(limb) => node = &limb.node,
+                        None => break,
+                    }
+                }
+            }
+        }
+        let mut iter = Self { stack };
+        iter.settle();
+        iter
+    }
+
     /// Climbs out of exhausted nodes and descends to the next entry.
     fn settle(&mut self) {
         while let Some((node, at)) = self.stack.last().copied() {

@@ -81,17 +81,6 @@ impl<V: Clone> Entries<V> {
         }
     }
 
-    /// The stored key that equals `key`, and its entry.
-    pub(crate) fn get_key_value(&self, key: &Key) -> Option<(&Key, &V)> {
-        match self {
-            Entries::Keyed(map) => map.iter_from(key).next().filter(|(found, _)| *found == key),
-            Entries::Ranked { by_key, .. } => {
-                let (found, entry) = by_key.iter_from(key).next()?;
-                (found == key).then_some((found, &entry.value))
-            }
-        }
-    }
-
     /// The same entries with values made from theirs.
     pub(crate) fn map(&self, mut make: impl FnMut(&V) -> V) -> Self {
         match self {
@@ -112,6 +101,14 @@ impl<V: Clone> Entries<V> {
         match self {
             Entries::Keyed(map) => Iter::Keyed(map.iter()),
             Entries::Ranked { by_key, order } => Iter::Ranked { by_key, order: order.iter() },
+        }
+    }
+
+    /// The entries from `position` on, in their order; finding the first costs logarithmic time.
+    pub fn iter_at(&self, position: usize) -> Iter<'_, V> {
+        match self {
+            Entries::Keyed(map) => Iter::Keyed(map.iter_at(position)),
+            Entries::Ranked { by_key, order } => Iter::Ranked { by_key, order: order.iter_at(position) },
         }
     }
 

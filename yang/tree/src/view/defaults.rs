@@ -1,38 +1,46 @@
-//! Defaults in use (RFC 7950 sections 7.6.1 and 7.7.2), added to a tree or taken out of it.
+//! Defaults in use (RFC 7950 sections 7.6.1 and 7.7.2), added to what a branch holds or taken out of it, one level at
+//! a time, so that a reader of a part pays for that part.
 
+use super::Defaults;
 use crate::edit::cases;
 use crate::path::Key;
 use crate::schema::{NodeId, NodeKind, Schema};
-use crate::tree::{Branch, Child, Data, Entries, Tree};
+use crate::tree::{Branch, Child, Data, Entries};
 use std::sync::Arc;
 
-/// The tree with every default in use; containers without presence that hold any are there too.
-pub(super) fn added(schema: &Schema, tree: &Tree) -> Tree {
-    Tree { root: Arc::new(add(schema, None, &tree.root)) }
+/// The children of `branch`, whose schema node is `parent`, as `defaults` shows them; the same Arc when that changes
+/// nothing. Levels below are as they were, but for containers that come or go with their content. To do a level twice
+/// is to do it once.
+pub(crate) fn level(
+    schema: &Schema,
+    parent: Option<NodeId>,
+    branch: &Arc<Branch>,
+    defaults: Defaults,
+) -> Arc<Branch> {
+    match defaults {
+        Defaults::Explicit => branch.clone(),
+        Defaults::ReportAll | Defaults::ReportAllTagged => added(schema, parent, branch),
+        Defaults::Trim => trimmed(schema, branch),
+    }
 }
 
-fn add(schema: &Schema, parent: Option<NodeId>, branch: &Branch) -> Branch {
-    let mut out = Branch { children: Vec::with_capacity(branch.children.len()) };
-    for child in &branch.children {
-        let data = match &child.data {
-            Data::Container(inner) => Data::Container(Arc::new(add(schema, Some(child.id), inner))),
-            Data::List(entries) => {
-                let entry = |entry: &Arc<Branch>| Arc::new(add(schema, Some(child.id), entry));
-                Data::List(Arc::new(entries.map(entry)))
-            }
-            Data::Leaf(_) | Data::LeafList(_) | Data::Any(_) => child.data.clone(),
-        };
-        out.children.push(Child { data, ..child.clone() });
+/// Defaults are those of configuration: what state is not reported has no value that anybody could vouch for.
+fn added(schema: &Schema, parent: Option<NodeId>, branch: &Arc<Branch>) -> Arc<Branch> {
+    let absent = |id: &&NodeId| schema.node(**id).config && branch.child(**id).is_none();
+    let used =
+        schema.data_children_of(parent).iter().filter(absent).filter(|id| in_use(schema, branch, **id));
+    let missing: Vec<Child> = used
+        .filter_map(|id| {
+            Some(Child { id: *id, default: true, presence: false, data: default_of(schema, *id)? })
+        })
+        .collect();
+    if missing.is_empty() {
+        return branch.clone();
     }
-    for id in schema.data_children_of(parent) {
-        if branch.child(*id).is_none()
-            && in_use(schema, branch, *id)
-            && let Some(data) = default_of(schema, *id)
-        {
-            out.put(Child { id: *id, default: true, presence: false, data });
-        }
-    }
-    out
+    let mut out = Branch { children: Vec::with_capacity(branch.children.len() + missing.len()) };
+    out.children.extend(branch.children.iter().cloned());
+    missing.into_iter().for_each(|child| out.put(child));
+    Arc::new(out)
 }
 
 /// What an absent node stands for, if anything.
@@ -48,8 +56,8 @@ fn default_of(schema: &Schema, id: NodeId) -> Option<Data> {
             Some(Data::LeafList(Arc::new(entries)))
         }
         NodeKind::Container { presence: false } => {
-            let inner = add(schema, Some(id), &Branch::default());
-            (!inner.is_empty()).then(|| Data::Container(Arc::new(inner)))
+            let inner = added(schema, Some(id), &Arc::default());
+            (!inner.is_empty()).then_some(Data::Container(inner))
         }
         _ => None,
     }
@@ -70,34 +78,31 @@ fn in_use(schema: &Schema, branch: &Branch, id: NodeId) -> bool {
     })
 }
 
-/// The tree without leafs and leaf-lists that have their default; what then holds nothing goes too.
-pub(super) fn trimmed(schema: &Schema, tree: &Tree) -> Tree {
-    Tree { root: trim(schema, &tree.root) }
-}
-
-fn trim(schema: &Schema, branch: &Arc<Branch>) -> Arc<Branch> {
-    let mut out = Branch::default();
+/// Without the leafs and leaf-lists that have their default, and the containers that then hold nothing.
+fn trimmed(schema: &Schema, branch: &Arc<Branch>) -> Arc<Branch> {
+    let mut out = Branch { children: Vec::with_capacity(branch.children.len()) };
+    let mut changed = false;
     for child in &branch.children {
         let data = match &child.data {
-            Data::Leaf(value) if schema.default_values(child.id).first() == Some(value) => continue,
+            Data::Leaf(value) => {
+                (schema.default_values(child.id).first() != Some(value)).then(|| child.data.clone())
+            }
             Data::LeafList(entries) => {
                 let defaults = schema.default_values(child.id);
-                if !defaults.is_empty() && entries.iter().map(|(_, value)| value).eq(defaults) {
-                    continue;
-                }
-                child.data.clone()
+                let is_default = !defaults.is_empty() && entries.iter().map(|(_, value)| value).eq(defaults);
+                (!is_default).then(|| child.data.clone())
             }
             Data::Container(inner) => {
-                let inner = trim(schema, inner);
-                if inner.is_empty() && !child.presence {
-                    continue;
-                }
-                Data::Container(inner)
+                let kept = trimmed(schema, inner);
+                changed |= !Arc::ptr_eq(&kept, inner);
+                (child.presence || !kept.is_empty()).then_some(Data::Container(kept))
             }
-            Data::List(entries) => Data::List(Arc::new(entries.map(|entry| trim(schema, entry)))),
-            Data::Leaf(_) | Data::Any(_) => child.data.clone(),
+            Data::List(_) | Data::Any(_) => Some(child.data.clone()),
         };
-        out.children.push(Child { data, ..child.clone() });
+        match data {
+            Some(data) => out.children.push(Child { data, ..child.clone() }),
+            None => changed = true,
+        }
     }
-    Arc::new(out)
+    if changed { Arc::new(out) } else { branch.clone() }
 }

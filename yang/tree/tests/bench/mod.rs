@@ -5,7 +5,7 @@
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{DefaultOperation, Defaults, Ops, Tree, edit, view, xml};
+use cats_yang_tree::{DefaultOperation, Defaults, Ops, Subtree, Tree, edit, view, xml};
 
 pub(crate) const NS: &str = "urn:probe:bench";
 
@@ -92,8 +92,8 @@ impl Bench {
     /// What the content of `<filter>` selects, with `defaults`.
     pub(crate) fn filtered(&self, defaults: Defaults, filter: &str) -> String {
         let text = format!("<filter>{filter}</filter>");
-        let document = xml::parse(&text).expect("the filter is XML");
-        view(&self.tree, &self.schema, defaults).filter(document.root_element()).to_xml()
+        let filter = Subtree::parse(&self.schema, &text).expect("the filter is XML");
+        view(&self.tree, &self.schema, defaults).filter(&filter).to_xml()
     }
 }
 

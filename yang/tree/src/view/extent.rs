@@ -1,0 +1,78 @@
+//! How far below a selected node a reader sees: defaults as the view shows them, and levels as many as it asked for.
+
+use super::{Defaults, defaults};
+use crate::schema::{NodeId, Schema};
+use crate::tree::{Branch, Child, Data};
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+/// What a selected node is shown with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent<'s> {
+    pub(crate) schema: &'s Schema,
+    pub(crate) defaults: Defaults,
+    /// The levels from a selected node on, itself the first; all without one.
+    pub(crate) depth: Option<NonZeroU16>,
+}
+
+impl<'s> Extent<'s> {
+    /// Does it show what is stored, and all of it?
+    pub(crate) fn is_plain(&self) -> bool {
+        self.defaults == Defaults::Explicit && self.depth.is_none()
+    }
+
+    /// The extent one level down; none when this level is the last.
+    pub(crate) fn below(&self) -> Option<Extent<'s>> {
+        let depth = match self.depth {
+            None => None,
+            Some(depth) => Some(NonZeroU16::new(depth.get() - 1)?),
+        };
+        Some(Extent { depth, ..*self })
+    }
+
+    /// The children of a branch one by one, each being of the first level.
+    pub(crate) fn level(&self, parent: Option<NodeId>, branch: &Arc<Branch>) -> Arc<Branch> {
+        defaults::level(self.schema, parent, branch, self.defaults)
+    }
+
+    /// All of a branch, its children being of the first level.
+    pub(crate) fn branch(&self, parent: Option<NodeId>, branch: &Arc<Branch>) -> Arc<Branch> {
+        if self.is_plain() {
+            return branch.clone();
+        }
+        let seen = self.level(parent, branch);
+        let children = seen.children.iter().map(|child| Child { data: self.data(child), ..child.clone() });
+        Arc::new(Branch { children: children.collect() })
+    }
+
+    /// A child of the first level. A list entry whose children are too deep keeps its keys, as it has no other name.
+    pub(crate) fn data(&self, child: &Child) -> Data {
+        if self.is_plain() {
+            return child.data.clone();
+        }
+        match &child.data {
+            Data::Leaf(_) | Data::LeafList(_) | Data::Any(_) => child.data.clone(),
+            Data::Container(inner) => Data::Container(match self.below() {
+                Some(below) => below.branch(Some(child.id), inner),
+                None => Arc::default(),
+            }),
+            Data::List(entries) => Data::List(Arc::new(entries.map(|entry| self.entry(child.id, entry)))),
+        }
+    }
+
+    /// An entry of the first level.
+    pub(crate) fn entry(&self, list: NodeId, entry: &Arc<Branch>) -> Arc<Branch> {
+        match self.below() {
+            Some(below) => below.branch(Some(list), entry),
+            None => keys_of(self.schema, list, entry),
+        }
+    }
+}
+
+/// The keys of an entry alone.
+pub(crate) fn keys_of(schema: &Schema, list: NodeId, entry: &Branch) -> Arc<Branch> {
+    let keys = schema.list_keys(list).iter().filter_map(|key| entry.child(*key).cloned());
+    let mut out = Branch::default();
+    keys.for_each(|key| out.put(key));
+    Arc::new(out)
+}
