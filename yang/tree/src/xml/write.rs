@@ -208,7 +208,7 @@ impl<S: Borrow<Schema>> Pieces<S> {
     }
 
     fn child(&mut self, child: &Child, intended: Option<&Branch>, around: Around) {
-        let Around { module, depth, origin } = around;
+        let Around { module, origin, .. } = around;
         let id = child.id;
         let (own, there) = match self.with_origin {
             true => {
@@ -233,34 +233,27 @@ impl<S: Borrow<Schema>> Pieces<S> {
                 let there = container_of(there).cloned();
                 self.branch(id, inner, there, own, around);
             }
-            Data::List(entries) => self.stack.push(Frame {
-                closes: None,
-                rest: Rest::List {
-                    id,
-                    entries: entries.clone(),
-                    intended: list_of(there).cloned(),
-                    taken: 0,
-                    batch: Vec::new().into_iter(),
-                },
-                module,
-                depth,
-                origin,
-            }),
+            Data::List(entries) => {
+                let (entries, intended) = (entries.clone(), list_of(there).cloned());
+                self.many(
+                    Rest::List { id, entries, intended, taken: 0, batch: Vec::new().into_iter() },
+                    around,
+                );
+            }
             Data::LeafList(entries) => {
                 let intended = match there {
                     Some(Data::LeafList(there)) => Some(there.clone()),
                     _ => None,
                 };
-                let rest = Rest::LeafList {
-                    id,
-                    entries: entries.clone(),
-                    intended,
-                    default: child.default,
-                    taken: 0,
-                };
-                self.stack.push(Frame { closes: None, rest, module, depth, origin });
+                let (entries, default) = (entries.clone(), child.default);
+                self.many(Rest::LeafList { id, entries, intended, default, taken: 0 }, around);
             }
         }
+    }
+
+    /// Stands before entries.
+    fn many(&mut self, rest: Rest, Around { module, depth, origin }: Around) {
+        self.stack.push(Frame { closes: None, rest, module, depth, origin });
     }
 
     /// The begin of a container or an entry; all of it, if it is empty.
