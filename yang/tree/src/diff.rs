@@ -2,7 +2,10 @@
 
 mod apply;
 mod compare;
+mod patch;
 mod record;
+
+pub use patch::{PatchEdit, PatchOperation, PatchPlace};
 
 use crate::error::Error;
 use crate::json;
