@@ -8,9 +8,9 @@ use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
 use crate::state;
 use crate::types::{Attachment, ComponentId, End, Now, Peer, Reading, Reply, Request, SessionId, Ticket};
-use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -190,11 +190,17 @@ impl Core {
         }
     }
 
-    /// The oracle's verdict on an [`Output::Validate`]: the tree as it is valid, or what is wrong.
-    pub fn handle_validated(&mut self, ticket: Ticket, verdict: Result<Tree, Vec<Error>>, now: Now) {
+    /// The verdict on an [`Output::Validate`]: the tree as it is valid and how it differs from the base, or what is
+    /// wrong.
+    pub fn handle_validated(
+        &mut self,
+        ticket: Ticket,
+        verdict: Result<(Tree, ChangeSet), Vec<Error>>,
+        now: Now,
+    ) {
         if let Some(validation) = self.validations.remove(&ticket) {
             match verdict {
-                Ok(tree) => self.check_request(validation, tree),
+                Ok((new, changes)) => self.check_request(validation, new, changes),
                 Err(errors) => self.reply(validation.session, Err(errors)),
             }
         } else if self
@@ -203,7 +209,7 @@ impl Core {
             .is_some_and(|commit| matches!(commit.stage, Stage::Validating(t) if t == ticket))
         {
             match verdict {
-                Ok(tree) => self.check_commit(tree, now),
+                Ok((new, changes)) => self.check_commit(new, changes, now),
                 Err(errors) => self.fail_commit(errors, now),
             }
         }

@@ -5,24 +5,24 @@ use crate::content;
 use crate::core::{Core, Validation};
 use crate::output::{Event, Output};
 use crate::types::{ComponentId, Datastore, Now, Reply, SessionId, Source};
-use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
+use cats_yang_tree::{ChangeSet, Tree};
 use std::sync::Arc;
 
 impl Core {
     pub(crate) fn validate(&mut self, session: SessionId, source: Source) -> Result<(), Vec<Error>> {
-        let tree = match source {
+        let new = match source {
             Source::Datastore(datastore) => self.tree(datastore).clone(),
             Source::Config(config) => content::parse(&self.facts.schema, config)?,
         };
         let ticket = self.ticket();
         self.validations.insert(ticket, Validation { session });
-        self.outputs.push_back(Output::Validate { ticket, tree });
+        self.outputs.push_back(Output::Validate { ticket, base: self.running.clone(), new });
         Ok(())
     }
 
-    pub(crate) fn check_request(&mut self, validation: Validation, new: Tree) {
-        let changes = Arc::new(cats_yang_tree::diff(&self.running, &new));
+    pub(crate) fn check_request(&mut self, validation: Validation, new: Tree, changes: ChangeSet) {
+        let changes = Arc::new(changes);
         let ticket = self.ticket();
         self.validations.insert(ticket, validation);
         self.outputs.push_back(Output::Check { ticket, old: self.running.clone(), new, changes });
@@ -47,16 +47,16 @@ impl Core {
             stage: Stage::Validating(ticket),
             discard: false,
         });
-        self.outputs.push_back(Output::Validate { ticket, tree: self.candidate.clone() });
+        let (base, new) = (self.running.clone(), self.candidate.clone());
+        self.outputs.push_back(Output::Validate { ticket, base, new });
         Ok(None)
     }
 
-    pub(crate) fn check_commit(&mut self, valid: Tree, now: Now) {
+    pub(crate) fn check_commit(&mut self, valid: Tree, changes: ChangeSet, now: Now) {
         let ticket = self.ticket();
         let Some(commit) = &mut self.commit else { return };
-        let changes = Arc::new(cats_yang_tree::diff(&self.running, &valid));
         commit.new = valid;
-        commit.changes = changes;
+        commit.changes = Arc::new(changes);
         if commit.changes.is_empty() {
             // Validation removed all that differed.
             return self.end_commit(Ok(()), now);

@@ -13,8 +13,8 @@ pub enum Output {
     Reply { session: SessionId, reply: Reply },
     /// Close the session's transport; the core has forgotten it.
     End { session: SessionId, why: End },
-    /// Judge a whole configuration: [`crate::Core::handle_validated`].
-    Validate { ticket: Ticket, tree: Tree },
+    /// Judge what `new` would be in place of `base`, which runs: [`crate::Core::handle_validated`].
+    Validate { ticket: Ticket, base: Tree, new: Tree },
     /// Judge a change by the rules that YANG cannot say: [`crate::Core::handle_checked`].
     Check { ticket: Ticket, old: Tree, new: Tree, changes: Arc<ChangeSet> },
     /// Ask a component for a plan: [`crate::Core::handle_planned`] or [`crate::Core::handle_rejected`].

@@ -44,7 +44,7 @@ pub(crate) enum Input {
     Request { session: SessionId, request: Request, answer: oneshot::Sender<Reply> },
     Refused { session: SessionId, more: Refusals },
     Dropped { session: SessionId },
-    Validated { ticket: Ticket, verdict: Result<Tree, Vec<Error>> },
+    Validated { ticket: Ticket, verdict: Result<(Tree, ChangeSet), Vec<Error>> },
     Recorded { ticket: Ticket, result: Result<(), Error> },
     State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
     EngineAttached { component: ComponentId, holds: Option<u64>, commands: mpsc::Sender<ToEngine> },
@@ -228,8 +228,8 @@ impl Hub {
         match output {
             Output::Reply { session, reply } => self.reply(session, reply),
             Output::End { session, why } => self.end(session, why),
-            Output::Validate { ticket, tree } => {
-                if self.workers.oracle.try_send(oracle::Job { ticket, tree }).is_err() {
+            Output::Validate { ticket, base, new } => {
+                if self.workers.oracle.try_send(oracle::Job { ticket, base, new }).is_err() {
                     let verdict = Err(vec![overloaded("the validation")]);
                     self.failed.push(Input::Validated { ticket, verdict });
                 }

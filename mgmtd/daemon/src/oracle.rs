@@ -1,19 +1,24 @@
-//! libyang on a thread of its own: it takes milliseconds to seconds, and no session is to wait for another's.
+//! Validation on a thread of its own: a big change takes seconds, and no session is to wait for another's.
+//!
+//! yang/tree judges what changed. libyang is asked as well, about the whole configuration, while that may hold a node
+//! with a constraint that yang/tree leaves to it.
 
 use crate::hub::{HubSender, Input};
 use cats_mgmtd_core::Ticket;
 use cats_yang_schema::{Compiled, Document};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Defaults, InstancePath, Operation, Ops, Tree, edit, view};
+use cats_yang_tree::validate::left_in;
+use cats_yang_tree::{ChangeSet, Defaults, InstancePath, Operation, Ops, Tree, diff, edit, validate, view};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A configuration to judge.
+/// A configuration to judge in place of another one.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) ticket: Ticket,
-    pub(crate) tree: Tree,
+    pub(crate) base: Tree,
+    pub(crate) new: Tree,
 }
 
 /// Starts the thread; it ends when the sender is dropped. `queue` is the number of sessions, of which each has
@@ -29,8 +34,8 @@ pub(crate) fn start(
 ) -> std::io::Result<mpsc::Sender<Job>> {
     let (sender, mut receiver) = mpsc::channel::<Job>(queue);
     std::thread::Builder::new().name("oracle".to_owned()).spawn(move || {
-        while let Some(Job { ticket, tree }) = receiver.blocking_recv() {
-            let verdict = judge(&compiled, &schema, &tree);
+        while let Some(Job { ticket, base, new }) = receiver.blocking_recv() {
+            let verdict = judge(&compiled, &schema, &base, new);
             if hub.blocking_send(Input::Validated { ticket, verdict }).is_err() {
                 return;
             }
@@ -39,11 +44,32 @@ pub(crate) fn start(
     Ok(sender)
 }
 
-/// The tree as it is valid: without the nodes whose `when` is false (RFC 7950 section 8.2).
+/// The tree as it is valid, without the nodes whose `when` is false (RFC 7950 section 8.2), and how it differs from
+/// `base`. Cheap where `base` has been validated.
 ///
 /// # Errors
-/// libyang's, in document order.
-pub(crate) fn judge(compiled: &Compiled, schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
+/// What is wrong, in document order.
+pub(crate) fn judge(
+    compiled: &Compiled,
+    schema: &Schema,
+    base: &Tree,
+    new: Tree,
+) -> Result<(Tree, ChangeSet), Vec<Error>> {
+    let left = || left_in(schema, &new);
+    // What a `when` deletes no other constraint speaks of.
+    let first = left().any(|left| left.is_when);
+    let last = !first && left().next().is_some();
+    let new = if first { ask_libyang(compiled, schema, &new)? } else { new };
+    let changes = diff(base, &new);
+    let (new, changes) = validate(schema, base, new, changes)?;
+    if last {
+        ask_libyang(compiled, schema, &new)?;
+    }
+    Ok((new, changes))
+}
+
+/// libyang's verdict on a whole configuration.
+fn ask_libyang(compiled: &Compiled, schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
     let xml = view(tree, schema, Defaults::Explicit).to_xml();
     let verdict = compiled.validate(Document::Xml(&xml))?;
     let mut ops = Ops::default();

@@ -132,9 +132,9 @@ fn restore(schema: &Schema, compiled: &Compiled, found: &Recovered) -> Result<Tr
     for record in &found.records {
         tree = content::replay(schema, &tree, &record.changes).map_err(|error| vec![error])?;
     }
-    let valid = oracle::judge(compiled, schema, &tree)?;
+    let (valid, _) = oracle::judge(compiled, schema, &Tree::new(), tree.clone())?;
     if valid == tree {
-        return Ok(tree);
+        return Ok(valid);
     }
     let gone = cats_yang_tree::diff(&tree, &valid).changes;
     let message = "its 'when' is false now, so it would be deleted";

@@ -17,7 +17,7 @@ fn main() {
     let clock = clock.lap("edit");
     let changes = diff(&Tree::new(), &full);
     let clock = clock.lap("diff from empty");
-    validate(&schema, &Tree::new(), &full, &changes).expect("valid");
+    let (full, _) = validate(&schema, &Tree::new(), full, changes).expect("valid");
     let clock = clock.lap("validate all");
     let xml = view(&full, &schema, Defaults::Explicit).to_xml();
     let clock = clock.lap("write XML");
@@ -30,7 +30,7 @@ fn main() {
     let clock = clock.lap("edit one leaf");
     let changes = diff(&full, &one);
     let clock = clock.lap("diff of one leaf");
-    validate(&schema, &full, &one, &changes).expect("valid");
+    let (_, changes) = validate(&schema, &full, one, changes).expect("valid");
     let clock = clock.lap("validate one leaf");
     let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Replace).expect("good XML");
     let same = edit(&full, &schema, ops).expect("fits");

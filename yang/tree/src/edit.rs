@@ -27,7 +27,7 @@ pub fn edit(tree: &Tree, schema: &Schema, ops: Ops) -> Result<Tree, Vec<Error>> 
             false => editor.branch(root, stage.nodes),
         };
     }
-    if editor.errors.is_empty() { Ok(Tree { root }) } else { Err(editor.errors) }
+    if editor.errors.is_empty() { Ok(Tree::from_root(root)) } else { Err(editor.errors) }
 }
 
 struct Editor<'s> {

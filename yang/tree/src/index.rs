@@ -5,6 +5,7 @@ use crate::pattern;
 use crate::schema::{
     Identity, IdentityId, Module, ModuleId, Node, NodeId, NodeKind, Pattern, Schema, Type, TypeRef,
 };
+use crate::validate::Constraints;
 use crate::value::{self, Value};
 use regex::Regex;
 use std::collections::HashMap;
@@ -36,6 +37,8 @@ pub(crate) struct Index {
     /// Enum names, so that equal values share one allocation.
     names: HashMap<String, Arc<str>>,
     patterns: HashMap<String, Regex>,
+    /// What validation asks, per node and in all.
+    constraints: Arc<Constraints>,
     faults: Vec<String>,
 }
 
@@ -79,6 +82,7 @@ impl Schema {
             self.index.defaults[at] = values;
             self.index.faults.extend(faults);
         }
+        self.index.constraints = Arc::new(Constraints::of(&self));
         self
     }
 
@@ -266,6 +270,10 @@ impl Schema {
     /// Is the schema order of the children of `parent` another one than the order of ids?
     pub(crate) fn permuted(&self, parent: Option<NodeId>) -> bool {
         self.children(parent).permuted
+    }
+
+    pub(crate) fn constraints(&self) -> &Constraints {
+        &self.index.constraints
     }
 
     pub(crate) fn identity_value(&self, id: IdentityId) -> Option<&Arc<str>> {

@@ -53,7 +53,7 @@ impl Key {
 }
 
 /// One level of an [`InstancePath`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Step {
     /// The data node.
     pub node: NodeId,
@@ -62,7 +62,7 @@ pub struct Step {
 }
 
 /// A place in a data tree.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct InstancePath {
     /// From the top; empty for the root.
     pub steps: Vec<Step>,

@@ -10,14 +10,27 @@ pub use entries::{Entries, Iter as EntriesIter, Place};
 
 use crate::path::InstancePath;
 use crate::schema::{NodeId, Schema};
+use crate::validate::Indexes;
 use crate::value::Value;
 use std::sync::Arc;
 
 /// One datastore's content at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tree {
     pub(crate) root: Arc<Branch>,
+    /// What [`crate::validate()`] has found out about it. A tree that carries it is valid; one that was edited or
+    /// read does not, until it was validated in turn.
+    pub(crate) indexes: Option<Arc<Indexes>>,
 }
+
+impl PartialEq for Tree {
+    /// Whether it was validated is no part of the data.
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
+}
+
+impl Eq for Tree {}
 
 /// The content of a container or of a list entry, or the top of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -93,7 +106,12 @@ impl Tree {
 
     /// A tree with that root, which must come from a tree of the same schema.
     pub fn from_root(root: Arc<Branch>) -> Self {
-        Self { root }
+        Self { root, indexes: None }
+    }
+
+    /// Has it passed [`crate::validate()`]? Edits of it have not.
+    pub fn is_validated(&self) -> bool {
+        self.indexes.is_some()
     }
 
     /// Do both share everything? True implies equal; costs nothing.

@@ -20,10 +20,21 @@ fn tree(schema: &Schema, from: &Tree, config: &str) -> Tree {
     edit(from, schema, ops).expect("fits")
 }
 
+/// The same tree with what a validated one carries, as far as it is valid.
+fn valid(schema: &Schema, tree: &Tree) -> Tree {
+    match validate(schema, &Tree::new(), tree.clone(), diff(&Tree::new(), tree)) {
+        Ok((valid, _)) => valid,
+        Err(_) => tree.clone(),
+    }
+}
+
 fn check(schema: &Schema, base: &Tree, new: &Tree) -> Vec<(ErrorTag, Option<String>, String)> {
     let summary = |error: Error| (error.tag, error.app_tag, error.path.unwrap_or_default().0);
-    let result = validate(schema, base, new, &diff(base, new));
-    result.err().unwrap_or_default().into_iter().map(summary).collect()
+    let incremental = validate(schema, &valid(schema, base), new.clone(), diff(base, new));
+    let whole = validate(schema, &Tree::new(), new.clone(), diff(&Tree::new(), new));
+    let errors = incremental.err().unwrap_or_default();
+    assert_eq!(errors, whole.err().unwrap_or_default(), "what changed and the whole say the same");
+    errors.into_iter().map(summary).collect()
 }
 
 fn violation(tag: ErrorTag, app_tag: &str, path: &str) -> (ErrorTag, Option<String>, String) {
@@ -72,7 +83,8 @@ fn unique_leafs_are_unique_and_the_error_names_them() {
     );
     assert_eq!(check(&schema, &Tree::new(), &base), [], "an entry without ip does not count");
     let new = tree(&schema, &base, "<server><name>b</name><at><ip>1</ip></at></server>");
-    let errors = validate(&schema, &base, &new, &diff(&base, &new)).expect_err("twice");
+    let errors =
+        validate(&schema, &valid(&schema, &base), new.clone(), diff(&base, &new)).expect_err("twice");
     assert_eq!((errors.len(), errors[0].tag), (1, ErrorTag::OperationFailed));
     assert_eq!(errors[0].app_tag.as_deref(), Some("data-not-unique"));
     let path = |text: &str| ErrorInfo::NonUnique(Path(text.to_owned()));
@@ -104,7 +116,7 @@ fn mandatory_choices_and_leafs_inside_cases_in_use() {
     let empty = Tree::new();
     assert_eq!(check(&schema, &empty, &empty), []);
     let none = tree(&schema, &empty, "<p/>");
-    let errors = validate(&schema, &empty, &none, &diff(&empty, &none)).expect_err("no case");
+    let errors = validate(&schema, &empty, none.clone(), diff(&empty, &none)).expect_err("no case");
     assert_eq!(errors[0].app_tag.as_deref(), Some("missing-choice"));
     assert_eq!(errors[0].info, [ErrorInfo::MissingChoice("how".to_owned())]);
     assert_eq!(errors[0].path, Some(Path("/top:p".to_owned())));
@@ -158,6 +170,126 @@ fn references_are_asked_again_when_their_target_goes() {
     );
     let gone = tree(&schema, &base, r#"<c><group nc:operation="delete"><name>b</name></group></c>"#);
     assert_eq!(check(&schema, &base, &gone), [required("/top:c/best")]);
+}
+
+#[test]
+fn references_to_what_is_no_key_are_counted_within_their_scope() {
+    let schema = schema(|m| {
+        m.list("pair", &["a", "b"], |l| {
+            l.leaf("a", Ty::string());
+            l.leaf("b", Ty::string());
+            l.container("in", |c| {
+                c.leaf_list("mark", Ty::uint8());
+            });
+            l.leaf("pick", Ty::leafref("../in/mark"));
+        });
+        m.leaf_list("side", Ty::leafref("/t:pair/t:b"));
+    });
+    let pair = |a: &str, b: &str, more: &str| format!("<pair><a>{a}</a><b>{b}</b>{more}</pair>");
+    let first = pair("1", "x", "<in><mark>1</mark><mark>2</mark></in><pick>1</pick>");
+    let base = tree(&schema, &Tree::new(), &format!("{first}{}<side>x</side>", pair("2", "x", "")));
+    assert_eq!(check(&schema, &Tree::new(), &base), []);
+    let required = |path: &str| violation(ErrorTag::DataMissing, "instance-required", path);
+    let gone = r#"<pair nc:operation="delete"><a>2</a><b>x</b></pair>"#;
+    let one = tree(&schema, &base, gone);
+    assert_eq!(check(&schema, &base, &one), [], "another entry has the value still");
+    let both = tree(&schema, &one, r#"<pair nc:operation="delete"><a>1</a><b>x</b></pair>"#);
+    assert_eq!(check(&schema, &one, &both), [required("/top:side[.='x']")]);
+    let other = tree(&schema, &base, &pair("2", "x", "<pick>1</pick>"));
+    assert_eq!(check(&schema, &base, &other), [required("/top:pair[a='2'][b='x']/pick")]);
+    let unmarked = tree(&schema, &base, &pair("1", "x", r#"<in><mark nc:operation="delete">1</mark></in>"#));
+    assert_eq!(check(&schema, &base, &unmarked), [required("/top:pair[a='1'][b='x']/pick")]);
+    let replaced = r#"<in><mark nc:operation="delete">1</mark></in><pick>2</pick>"#;
+    assert_eq!(check(&schema, &base, &tree(&schema, &base, &pair("1", "x", replaced))), []);
+}
+
+#[test]
+fn tuples_follow_what_changes_in_their_entries() {
+    let schema = schema(|m| {
+        m.list("group", &["name"], |g| {
+            g.leaf("name", Ty::string());
+            g.list("peer", &["id"], |l| {
+                l.leaf("id", Ty::uint8());
+                l.presence("at", |c| {
+                    c.leaf("ip", Ty::string());
+                });
+                l.leaf("port", Ty::uint16()).default("80");
+            })
+            .unique(&["at/ip", "port"]);
+        });
+    });
+    let peer = |id: u8, content: &str| format!("<peer><id>{id}</id>{content}</peer>");
+    let group = |name: &str, peers: &str| format!("<group><name>{name}</name>{peers}</group>");
+    let one = peer(1, "<at><ip>x</ip></at>");
+    let base = tree(&schema, &Tree::new(), &(group("a", &one) + &group("b", &one)));
+    assert_eq!(check(&schema, &Tree::new(), &base), [], "each group by itself");
+    let twice = violation(ErrorTag::OperationFailed, "data-not-unique", "/top:group[name='a']/peer");
+    let second = tree(&schema, &base, &group("a", &peer(2, "<at><ip>x</ip></at><port>80</port>")));
+    assert_eq!(check(&schema, &base, &second), std::slice::from_ref(&twice), "a default counts");
+    let moved = r#"<at nc:operation="delete"/>"#;
+    let freed = tree(&schema, &second, &group("a", &peer(1, moved)));
+    assert_eq!(check(&schema, &base, &freed), []);
+    let back = tree(&schema, &freed, &group("a", &one));
+    assert_eq!(check(&schema, &freed, &back), std::slice::from_ref(&twice));
+    let port = tree(&schema, &base, &group("a", &peer(2, "<at><ip>x</ip></at><port>81</port>")));
+    assert_eq!(check(&schema, &base, &port), []);
+    let port = tree(&schema, &port, &group("a", &peer(2, r#"<port nc:operation="delete">81</port>"#)));
+    assert_eq!(check(&schema, &base, &port), [twice]);
+}
+
+/// The case P72.
+#[test]
+fn forty_thousand_references_in_one_commit_are_looked_up() {
+    const MANY: u32 = 40_000;
+    let schema = schema(|m| {
+        m.list("item", &["name"], |l| {
+            l.leaf("name", Ty::string());
+            l.leaf("label", Ty::uint32());
+            l.leaf("peer", Ty::leafref("/t:item/t:name"));
+            l.leaf("like", Ty::leafref("../../item/label"));
+        });
+    });
+    let item = |n: u32, peer: u32| {
+        format!("<item><name>{n}</name><label>{n}</label><peer>{peer}</peer><like>{peer}</like></item>")
+    };
+    let items: String = (0..MANY).map(|n| item(n, MANY - 1 - n)).collect();
+    let all = tree(&schema, &Tree::new(), &items);
+    let valid = valid(&schema, &all);
+    assert!(valid.is_validated());
+    let one = tree(&schema, &valid, &item(7, MANY));
+    let required = |leaf: &str| {
+        violation(ErrorTag::DataMissing, "instance-required", &format!("/top:item[name='7']/{leaf}"))
+    };
+    let errors =
+        validate(&schema, &valid, one.clone(), diff(&valid, &one)).expect_err("there is no such item");
+    let summary = |error: Error| (error.tag, error.app_tag, error.path.unwrap_or_default().0);
+    assert_eq!(errors.into_iter().map(summary).collect::<Vec<_>>(), [required("peer"), required("like")]);
+}
+
+#[test]
+fn errors_stand_in_the_order_of_the_document() {
+    let schema = schema(|m| {
+        m.list("rule", &["id"], |l| {
+            l.leaf("id", Ty::uint8());
+            l.leaf("to", Ty::leafref("/t:end"));
+        })
+        .user_ordered();
+        m.leaf("end", Ty::uint8());
+        m.leaf_list("later", Ty::leafref("/t:end"));
+    });
+    let rules =
+        |ids: &[u8]| ids.iter().map(|id| format!("<rule><id>{id}</id><to>9</to></rule>")).collect::<String>();
+    let bad = tree(&schema, &Tree::new(), &format!("<later>8</later>{}<later>7</later>", rules(&[3, 1, 2])));
+    let paths: Vec<String> =
+        check(&schema, &Tree::new(), &bad).into_iter().map(|(_, _, path)| path).collect();
+    let wanted = [
+        "/top:rule[id='3']/to",
+        "/top:rule[id='1']/to",
+        "/top:rule[id='2']/to",
+        "/top:later[.='7']",
+        "/top:later[.='8']",
+    ];
+    assert_eq!(paths, wanted);
 }
 
 fn two_modules() -> Schema {

@@ -10,7 +10,7 @@ use cats_mgmtd_core::{
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{ChangeSet, Defaults, Tree, view};
+use cats_yang_tree::{ChangeSet, Defaults, Tree, diff, validate, view};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -184,7 +184,7 @@ impl Node {
     /// Answers the oldest held output as the oracle, the checks or the journal would.
     pub fn answer_held(&mut self) {
         match self.held.pop_front() {
-            Some(Output::Validate { ticket, tree }) => self.judge(ticket, tree),
+            Some(Output::Validate { ticket, base, new }) => self.judge(ticket, &base, new),
             Some(Output::Check { ticket, .. }) => self.core.handle_checked(ticket, Vec::new(), self.now),
             Some(Output::Record { ticket, commit, changes }) => {
                 self.journal.push((commit.revision, changes));
@@ -223,13 +223,14 @@ impl Node {
         self.core.alarms().cloned().collect()
     }
 
-    fn judge(&mut self, ticket: Ticket, tree: Tree) {
-        let verdict = if xml_of(&self.schema, &tree).contains(">666<") {
+    fn judge(&mut self, ticket: Ticket, base: &Tree, new: Tree) {
+        let changes = diff(base, &new);
+        let verdict = if xml_of(&self.schema, &new).contains(">666<") {
             Err(vec![
                 Error::application(ErrorTag::OperationFailed, "666 is not a knob").app_tag("must-violation"),
             ])
         } else {
-            Ok(tree)
+            validate(&self.schema, base, new, changes)
         };
         self.core.handle_validated(ticket, verdict, self.now);
     }
@@ -239,7 +240,7 @@ impl Node {
             match output {
                 Output::Reply { session, reply } => self.replies.entry(session).or_default().push_back(reply),
                 Output::End { session, why } => self.ended.push((session, why)),
-                Output::Validate { ticket, tree } if !self.hold_oracle => self.judge(ticket, tree),
+                Output::Validate { ticket, base, new } if !self.hold_oracle => self.judge(ticket, &base, new),
                 Output::Check { ticket, .. } if !self.hold_checks => {
                     self.core.handle_checked(ticket, Vec::new(), self.now);
                 }

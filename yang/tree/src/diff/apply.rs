@@ -21,7 +21,7 @@ pub(super) fn apply(changes: &ChangeSet, tree: &Tree, schema: &Schema) -> Result
             return Err(Error::application(tag, what).at(change.path.render(schema)));
         }
     }
-    Ok(Tree { root })
+    Ok(Tree::from_root(root))
 }
 
 /// False when the change does not fit.

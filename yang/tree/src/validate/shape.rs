@@ -1,31 +1,31 @@
-//! Mandatory nodes, numbers of entries, unique values.
+//! Mandatory nodes and numbers of entries.
 
+use super::Violation;
 use crate::edit::cases;
-use crate::error::{Error, ErrorInfo, ErrorTag, Path};
-use crate::path::{InstancePath, Key, Step};
+use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::path::{InstancePath, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
 use crate::tree::{Branch, Data, Entries, Tree};
-use crate::value::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(super) fn check(schema: &Schema, base: &Tree, new: &Tree) -> Vec<Error> {
-    let mut walk = Walk { schema, trail: InstancePath::default(), errors: Vec::new() };
-    walk.branch(None, Some(&base.root), &new.root);
-    walk.errors
+/// `base` is valid, so what it shares with `new` is not visited.
+pub(super) fn check(schema: &Schema, base: Option<&Tree>, new: &Tree) -> Vec<Violation> {
+    let mut walk = Walk { schema, trail: InstancePath::default(), found: Vec::new() };
+    walk.branch(None, base.map(|base| &base.root), &new.root);
+    walk.found
 }
 
 struct Walk<'s> {
     schema: &'s Schema,
     trail: InstancePath,
-    errors: Vec<Error>,
+    found: Vec<Violation>,
 }
 
 impl Walk<'_> {
-    fn at(&self, node: NodeId) -> Path {
-        let mut path = self.trail.clone();
-        path.steps.push(Step { node, key: None });
-        path.render(self.schema)
+    fn fail_at(&mut self, node: NodeId, error: Error) {
+        let mut place = self.trail.clone();
+        place.steps.push(Step { node, key: None });
+        self.found.push(Violation::new(self.schema, place, error));
     }
 
     fn branch(&mut self, parent: Option<NodeId>, base: Option<&Arc<Branch>>, new: &Arc<Branch>) {
@@ -65,8 +65,8 @@ impl Walk<'_> {
                 let name = &schema.node(id).name;
                 let what = format!("one case of choice '{name}' must be configured");
                 let error = Error::application(ErrorTag::DataMissing, what).app_tag("missing-choice");
-                let path = self.trail.render(schema);
-                self.errors.push(error.at(path).with(ErrorInfo::MissingChoice(name.clone())));
+                let error = error.with(ErrorInfo::MissingChoice(name.clone()));
+                self.found.push(Violation::new(schema, self.trail.clone(), error));
             }
             None => {}
         }
@@ -80,14 +80,14 @@ impl Walk<'_> {
             NodeKind::Leaf { mandatory: true, .. } if now.is_none() && node.whens.is_empty() => {
                 let error =
                     Error::application(ErrorTag::DataMissing, format!("'{}' must be configured", node.name));
-                let path = self.at(id);
-                self.errors.push(error.at(path));
+                self.fail_at(id, error);
             }
             NodeKind::Container { presence } => {
                 let empty = Arc::default();
                 let inner = match now {
                     Some(Data::Container(inner)) => inner,
-                    // It exists with its parent, unless its `when` says otherwise.
+                    // It exists with its parent, unless its `when` says otherwise. Where it did before, it lacks nothing.
+                    None if base.is_some() && before.is_none() && self.schema.case_of(id).is_none() => return,
                     _ if !presence && node.whens.is_empty() => &empty,
                     _ => return,
                 };
@@ -99,7 +99,7 @@ impl Walk<'_> {
                 self.branch(Some(id), before, inner);
                 self.trail.steps.pop();
             }
-            NodeKind::List { min_elements, max_elements, uniques, .. } => {
+            NodeKind::List { min_elements, max_elements, .. } => {
                 let (old, entries) = match (before, now) {
                     (Some(Data::List(old)), Some(Data::List(new))) if Arc::ptr_eq(old, new) => return,
                     (Some(Data::List(old)), Some(Data::List(new))) => (Some(old), Some(new)),
@@ -109,7 +109,6 @@ impl Walk<'_> {
                 let count = entries.map_or(0, |entries| entries.len());
                 self.count(id, count, *min_elements, *max_elements);
                 if let Some(entries) = entries {
-                    uniques.iter().for_each(|unique| self.unique(id, unique, entries));
                     self.entries(id, old.map(|old| &**old), entries);
                 }
             }
@@ -143,60 +142,6 @@ impl Walk<'_> {
         } else {
             return;
         };
-        let path = self.at(id);
-        self.errors.push(Error::application(ErrorTag::OperationFailed, what).app_tag(tag).at(path));
+        self.fail_at(id, Error::application(ErrorTag::OperationFailed, what).app_tag(tag));
     }
-
-    /// RFC 7950 sections 7.8.3 and 15.1: entries that lack one of the leafs do not count.
-    fn unique(&mut self, list: NodeId, leafs: &[NodeId], entries: &Entries<Arc<Branch>>) {
-        let chains: Vec<Vec<NodeId>> =
-            leafs.iter().map(|leaf| chain(self.schema, Some(list), *leaf)).collect();
-        let mut seen: BTreeMap<Vec<&Value>, &Key> = BTreeMap::new();
-        for (key, entry) in entries.iter() {
-            let tuple = chains.iter().map(|chain| leaf_at(self.schema, entry, chain));
-            let Some(tuple) = tuple.collect::<Option<Vec<&Value>>>() else { continue };
-            let Some(first) = seen.get(&tuple) else {
-                seen.insert(tuple, key);
-                continue;
-            };
-            let names: Vec<&str> = leafs.iter().map(|leaf| self.schema.node(*leaf).name.as_str()).collect();
-            let what = format!("{} must be unique in '{}'", names.join(", "), self.schema.node(list).name);
-            let mut error = Error::application(ErrorTag::OperationFailed, what).app_tag("data-not-unique");
-            for key in [first, key] {
-                for chain in &chains {
-                    error = error.with(ErrorInfo::NonUnique(self.leaf_path(list, key, chain)));
-                }
-            }
-            let path = self.at(list);
-            self.errors.push(error.at(path));
-        }
-    }
-
-    fn leaf_path(&self, list: NodeId, key: &Key, chain: &[NodeId]) -> Path {
-        let mut path = self.trail.clone();
-        path.steps.push(Step { node: list, key: Some(key.clone()) });
-        path.steps.extend(chain.iter().map(|node| Step { node: *node, key: None }));
-        path.render(self.schema)
-    }
-}
-
-/// The data nodes from below `top` down to `node`.
-pub(super) fn chain(schema: &Schema, top: Option<NodeId>, node: NodeId) -> Vec<NodeId> {
-    let up = |id: &NodeId| schema.data_parent(*id).filter(|parent| Some(*parent) != top);
-    let mut chain: Vec<NodeId> = std::iter::successors(Some(node), up).collect();
-    chain.reverse();
-    chain
-}
-
-/// The leaf at the end of a chain of containers, or its default.
-fn leaf_at<'t>(schema: &'t Schema, entry: &'t Branch, chain: &[NodeId]) -> Option<&'t Value> {
-    let (leaf, above) = chain.split_last()?;
-    let mut branch = Some(entry);
-    for id in above {
-        branch = match branch.and_then(|branch| branch.get(*id)) {
-            Some(Data::Container(inner)) => Some(inner),
-            _ => None,
-        };
-    }
-    branch.and_then(|branch| branch.leaf(*leaf)).or_else(|| schema.default_values(*leaf).first())
 }

@@ -1,0 +1,68 @@
+//! `unique` (RFC 7950 sections 7.8.3 and 15.1), by the counts of tuples.
+
+use super::Violation;
+use super::constraints::Unique;
+use super::indexes::{Indexes, Scoped, Touched, scoped, tuple_of};
+use super::instances::each_instance;
+use crate::error::{Error, ErrorInfo, ErrorTag, Path};
+use crate::path::{InstancePath, Key, Step};
+use crate::schema::{NodeId, Schema};
+use crate::tree::{Data, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn check(schema: &Schema, new: &Tree, indexes: &Indexes, touched: &Touched) -> Vec<Violation> {
+    let mut shared: BTreeMap<usize, BTreeSet<&Scoped>> = BTreeMap::new();
+    for (at, tuple) in touched.tuples.iter().filter(|(at, tuple)| indexes.tuple_count(*at, tuple) > 1) {
+        shared.entry(*at).or_default().insert(tuple);
+    }
+    let mut found = Vec::new();
+    for (at, tuples) in shared {
+        let Some(unique) = schema.constraints().uniques.get(at) else { continue };
+        found.extend(named(schema, new, unique, &tuples));
+    }
+    found
+}
+
+/// Only a configuration that is refused comes here, so all entries may be looked at.
+fn named(schema: &Schema, new: &Tree, unique: &Unique, tuples: &BTreeSet<&Scoped>) -> Vec<Violation> {
+    let mut first: BTreeMap<Scoped, Key> = BTreeMap::new();
+    let mut found = Vec::new();
+    each_instance(schema, new, unique.list, &mut |list, data| {
+        let Data::List(entries) = data else { return };
+        for (key, entry) in entries.iter() {
+            let Some(tuple) = tuple_of(schema, unique, entry) else { continue };
+            let tuple = scoped(&list.steps, unique.depth.saturating_sub(1), tuple);
+            if !tuples.contains(&tuple) {
+                continue;
+            }
+            match first.get(&tuple) {
+                None => drop(first.insert(tuple, key.clone())),
+                Some(other) => found.push(violation(schema, unique, list, [other, key])),
+            }
+        }
+    });
+    found
+}
+
+fn violation(schema: &Schema, unique: &Unique, list: &InstancePath, keys: [&Key; 2]) -> Violation {
+    let name = |id: NodeId| schema.node(id).name.as_str();
+    let leafs = unique.chains.iter().filter_map(|chain| chain.last());
+    let names: Vec<&str> = leafs.map(|leaf| name(*leaf)).collect();
+    let what = format!("{} must be unique in '{}'", names.join(", "), name(unique.list));
+    let mut error = Error::application(ErrorTag::OperationFailed, what).app_tag("data-not-unique");
+    for key in keys {
+        for chain in &unique.chains {
+            error = error.with(ErrorInfo::NonUnique(leaf_path(schema, list, key, chain)));
+        }
+    }
+    Violation::new(schema, list.clone(), error)
+}
+
+fn leaf_path(schema: &Schema, list: &InstancePath, key: &Key, chain: &[NodeId]) -> Path {
+    let mut path = list.clone();
+    if let Some(step) = path.steps.last_mut() {
+        step.key = Some(key.clone());
+    }
+    path.steps.extend(chain.iter().map(|node| Step { node: *node, key: None }));
+    path.render(schema)
+}
