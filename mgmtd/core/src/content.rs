@@ -12,9 +12,7 @@ pub(crate) fn edit(schema: &Schema, tree: &Tree, mut edit: Edit) -> (Option<Tree
     let whole = edit.config.ops(schema, default).and_then(|ops| cats_yang_tree::edit(tree, schema, ops));
     match whole {
         Ok(tree) => (Some(tree), Vec::new()),
-        Err(errors) if goes_on(&edit) => {
-            piecewise::edit(schema, tree, edit.config.text(), default.into(), errors)
-        }
+        Err(errors) if goes_on(&edit) => piecewise::edit(schema, tree, &edit.config, default.into(), errors),
         Err(errors) => (None, errors),
     }
 }

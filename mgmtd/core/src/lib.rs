@@ -17,6 +17,7 @@ mod deciding;
 mod output;
 mod piecewise;
 mod reads;
+mod secrets;
 mod session;
 mod state;
 mod types;
@@ -25,6 +26,7 @@ pub use crate::core::{Core, Facts, ModuleText};
 pub use commit::PREPARE_TIMEOUT;
 pub use output::{Alarm, CommitRecord, Event, Output};
 pub use reads::READ_TIMEOUT;
+pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use types::{
     Attachment, ComponentId, Config, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reading,

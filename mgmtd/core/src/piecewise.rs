@@ -3,16 +3,17 @@
 //! Pieces are subtrees of the request. One that fails is cut into its children, each with the levels and the list
 //! keys that lead to it, until a piece is done or cannot be cut.
 
+use crate::types::Config;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::{NodeId, Schema};
-use cats_yang_tree::{DefaultOperation, Ops, Tree, edit as apply, roxmltree, xml};
+use cats_yang_tree::{DefaultOperation, Tree, edit as apply, roxmltree, xml};
 use roxmltree::Node;
 
 /// What can be done of `config`, and the errors of the rest; `errors` are those of the whole.
 pub(crate) fn edit(
     schema: &Schema,
     tree: &Tree,
-    config: &str,
+    config: &Config,
     default: DefaultOperation,
     errors: Vec<Error>,
 ) -> (Option<Tree>, Vec<Error>) {
@@ -20,16 +21,18 @@ pub(crate) fn edit(
     if default == DefaultOperation::Replace {
         return (None, errors);
     }
-    let Ok(document) = xml::parse(config) else { return (None, errors) };
-    let mut run = Run { schema, default, tree: tree.clone(), errors: Vec::new() };
+    let text = config.text();
+    let Ok(document) = xml::parse(text) else { return (None, errors) };
+    let mut run = Run { schema, config, default, tree: tree.clone(), errors: Vec::new() };
     let root = document.root_element();
-    let around = Around { open: start_tag(root, config), close: end_tag(root, config) };
-    run.children(root, None, &around, config);
+    let around = Around { open: start_tag(root, text), close: end_tag(root, text) };
+    run.children(root, None, &around, text);
     (Some(run.tree), run.errors)
 }
 
 struct Run<'a> {
     schema: &'a Schema,
+    config: &'a Config,
     default: DefaultOperation,
     tree: Tree,
     errors: Vec<Error>,
@@ -55,8 +58,10 @@ impl Run<'_> {
 
     fn piece(&mut self, element: Node<'_, '_>, parent: Option<NodeId>, around: &Around, source: &str) {
         let text = source.get(element.range()).unwrap_or_default();
-        let config = format!("{}{text}{}", around.open, around.close);
-        let done = Ops::from_xml_str(self.schema, &config, self.default)
+        let part = format!("{}{text}{}", around.open, around.close);
+        let done = self
+            .config
+            .parse_part(self.schema, &part, self.default)
             .and_then(|ops| apply(&self.tree, self.schema, ops));
         match done {
             Ok(tree) => self.tree = tree,

@@ -1,5 +1,6 @@
 //! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
 
+use crate::secrets::{Salt, hash_passwords};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{Ops, Tree};
@@ -193,9 +194,11 @@ pub struct Edit {
 }
 
 /// A `<config>` element. Two are equal when their texts are.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     text: String,
+    /// For the passwords in it.
+    salt: Option<Salt>,
     /// What it says under this default operation, when it was read already.
     ahead: Option<(DefaultOperation, Result<Ops, Vec<Error>>)>,
 }
@@ -203,7 +206,14 @@ pub struct Config {
 impl Config {
     /// Of XML text.
     pub fn new(text: String) -> Self {
-        Self { text, ahead: None }
+        Self { text, salt: None, ahead: None }
+    }
+
+    /// With random bytes, without which it must not hold passwords in clear text.
+    #[must_use]
+    pub fn salted(mut self, salt: Salt) -> Self {
+        self.salt = Some(salt);
+        self
     }
 
     /// Reads it by the schema of the core, which takes time in proportion to the text: done before the request, nobody
@@ -227,7 +237,26 @@ impl Config {
     }
 
     fn parse(&self, schema: &Schema, default: DefaultOperation) -> Result<Ops, Vec<Error>> {
-        Ops::from_xml_str(schema, &self.text, default.into())
+        self.parse_part(schema, &self.text, default.into())
+    }
+
+    /// What a part of it says.
+    pub(crate) fn parse_part(
+        &self,
+        schema: &Schema,
+        text: &str,
+        default: cats_yang_tree::DefaultOperation,
+    ) -> Result<Ops, Vec<Error>> {
+        let mut ops = Ops::from_xml_str(schema, text, default)?;
+        hash_passwords(schema, &mut ops, self.salt.as_ref())?;
+        Ok(ops)
+    }
+}
+
+impl fmt::Debug for Config {
+    /// Without the text, which may hold passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("bytes", &self.text.len()).finish_non_exhaustive()
     }
 }
 

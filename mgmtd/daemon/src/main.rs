@@ -10,6 +10,7 @@ mod content;
 mod engine;
 mod hub;
 mod oracle;
+mod random;
 mod recorder;
 mod rules;
 mod session;

@@ -1,6 +1,7 @@
 //! One session: from an accepted connection to its end.
 
 use crate::hub::{HubSender, Input, Opened, now};
+use crate::random;
 use cats_mgmtd_core::{
     Config, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request, SessionId, Source,
     TestOption, Transport,
@@ -205,7 +206,18 @@ fn datastore(datastore: netconf::Datastore) -> Datastore {
 
 /// Read here, in the session's own time: the hub serves all sessions.
 fn read(config: XmlFragment, schema: &Schema, default: DefaultOperation) -> Config {
-    tokio::task::block_in_place(|| Config::new(config.into_string()).read(schema, default))
+    tokio::task::block_in_place(|| {
+        let config = Config::new(config.into_string());
+        let salted = match random::bytes() {
+            Ok(salt) => config.salted(salt),
+            Err(error) => {
+                // Without salt the core refuses clear text, and nothing else.
+                tracing::error!(%error, "no random bytes for the salts of passwords");
+                config
+            }
+        };
+        salted.read(schema, default)
+    })
 }
 
 fn source(source: netconf::Source, schema: &Schema) -> Source {

@@ -3,7 +3,7 @@
 use crate::args::Args;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
-use crate::{content, hub, oracle};
+use crate::{content, hub, oracle, random};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
 use cats_mgmtd_netconf::names::{BASE_1_0, BASE_1_1};
 use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
@@ -11,8 +11,7 @@ use cats_yang_schema::{Compiled, ModuleSource};
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The journal is folded into a snapshot from this size on, bytes.
@@ -205,10 +204,7 @@ fn is_yang_1(text: &str) -> bool {
 
 /// 128 random bits in hexadecimal.
 fn random_name() -> Result<String, StartError> {
-    let mut bytes = [0; 16];
-    let path = Path::new("/dev/urandom");
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(StartError::system(format!("cannot read {}", path.display())))?;
+    let bytes: [u8; 16] = random::bytes().map_err(StartError::system("cannot read random bytes"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

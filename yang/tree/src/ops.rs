@@ -2,6 +2,7 @@
 
 mod json;
 mod push;
+mod replace;
 mod xml;
 
 use crate::error::{Error, ErrorInfo, ErrorTag};
@@ -237,6 +238,18 @@ impl Ops {
         insert: Option<Place>,
     ) -> Result<(), Vec<Error>> {
         push::json(self, schema, path, (operation, insert), value)
+    }
+
+    /// Puts another value in the place of each value of a leaf or entry of a leaf-list for which `replacement` has
+    /// one. Keys of lists stay.
+    ///
+    /// # Errors
+    /// Those of `replacement`, in the order of the operations; then the operations are of no use any more.
+    pub fn replace_values<F>(&mut self, mut replacement: F) -> Result<(), Vec<Error>>
+    where
+        F: FnMut(&InstancePath, &Value) -> Result<Option<Value>, Error>,
+    {
+        replace::values(self, &mut replacement)
     }
 
     /// Does it ask for nothing?

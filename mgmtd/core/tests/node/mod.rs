@@ -17,14 +17,19 @@ use std::time::{Duration, Instant};
 
 pub const NS: &str = "urn:probe:bench";
 
+/// The pattern of `iana-crypt-hash`, with fewer forms.
+const CRYPT_HASH: &str = r"$0$.*|$6$(rounds=\d+$)?[a-zA-Z0-9./]{1,16}$[a-zA-Z0-9./]{86}";
+
 /// A part of the module `probe-bench`.
 pub fn schema() -> Arc<Schema> {
     let schema = SchemaBuilder::new().module("probe-bench", NS, "pb", |m| {
         m.container("bench", |c| {
             c.leaf("knob", Ty::uint32());
             c.leaf("mode", Ty::string()).default("auto");
+            c.leaf("secret", Ty::string().pattern(CRYPT_HASH));
             c.list("item", &["name"], |l| {
                 l.leaf("name", Ty::string().length(1, 64));
+                l.leaf("secret", Ty::string().pattern(CRYPT_HASH));
                 l.leaf("size", Ty::uint32().range(1, 1_000_000));
                 l.state(|s| {
                     s.leaf("hits", Ty::uint32());
