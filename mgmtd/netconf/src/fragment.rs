@@ -41,6 +41,10 @@ impl XmlFragment {
             out.push_str(&quick_xml::escape::escape(namespace.uri()));
             out.push('"');
         }
+        // Names without a prefix that had no namespace get none either where the fragment is put.
+        if node.lookup_namespace_uri(None).is_none() {
+            out.push_str(" xmlns=\"\"");
+        }
         out.push_str(text.get(split..).unwrap_or_default());
         Self(out)
     }

@@ -214,9 +214,11 @@ impl Decoder {
         let bound = (self.limit as u64).saturating_add(self.slack());
         if self.size <= bound {
             self.message.extend_from_slice(bytes);
-        } else if before <= bound {
-            let missing = HEAD.saturating_sub(self.message.len()).min(bytes.len());
-            self.message.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+            return;
+        }
+        let missing = HEAD.saturating_sub(self.message.len()).min(bytes.len());
+        self.message.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+        if before <= bound {
             self.message.truncate(HEAD);
             self.message.shrink_to_fit();
         }

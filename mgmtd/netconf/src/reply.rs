@@ -114,12 +114,14 @@ fn write_info(out: &mut String, info: &ErrorInfo, modules: &dyn Modules) {
     out.push_str(&format!("<{name}>{}</{name}>", escape_text(value)));
 }
 
-/// Text for XML 1.0: markup escaped, and characters that XML cannot hold replaced by U+FFFD.
+/// Text for XML 1.0: markup escaped, and characters that XML cannot hold replaced by U+FFFD. A carriage return is
+/// escaped, since a bare one would be read as a line feed.
 pub fn escape_text(text: &str) -> Cow<'_, str> {
-    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let allowed =
+        |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     if text.chars().all(allowed) {
         return quick_xml::escape::partial_escape(text);
     }
-    let clean: String = text.chars().map(|c| if allowed(c) { c } else { '\u{fffd}' }).collect();
-    Cow::Owned(quick_xml::escape::partial_escape(&clean).into_owned())
+    let clean: String = text.chars().map(|c| if allowed(c) || c == '\r' { c } else { '\u{fffd}' }).collect();
+    Cow::Owned(quick_xml::escape::partial_escape(&clean).replace('\r', "&#13;"))
 }

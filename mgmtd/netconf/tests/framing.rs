@@ -130,6 +130,17 @@ fn a_message_above_the_limit_is_dropped_but_for_its_head() {
 }
 
 #[test]
+fn the_head_of_a_message_above_the_limit_is_the_same_in_any_pieces() {
+    for framing in [Framing::Chunked, Framing::EndOfMessage] {
+        let wire = encode(framing, vec!["x".repeat(50)]).concat();
+        for step in [1, 7, 1000] {
+            let found = feed(&mut decoder(framing, 20), &wire, step).unwrap();
+            assert_eq!(found, [Event::TooBig { head: vec![b'x'; 50], size: 50 }], "in slices of {step}");
+        }
+    }
+}
+
+#[test]
 fn a_message_of_exactly_the_limit_is_accepted() {
     for framing in [Framing::Chunked, Framing::EndOfMessage] {
         let text = "x".repeat(1000);

@@ -455,6 +455,20 @@ fn a_fragment_keeps_the_namespaces_that_were_in_scope() {
 }
 
 #[test]
+fn names_without_a_namespace_have_none_either_where_a_fragment_is_put() {
+    let mut server = Server::open(HELLO_11);
+    let base = BASE.replace("xmlns=", "xmlns:nc=");
+    server.feed(chunk(&format!(
+        "<nc:rpc {base} message-id=\"1\"><nc:get><nc:filter><any/></nc:filter></nc:get></nc:rpc>"
+    )));
+    let Operation::Get { filter: Some(filter) } = &server.requests[0].operation else { panic!() };
+    let text = format!("<outer {BASE}>{filter}</outer>");
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let any = document.descendants().find(|node| node.tag_name().name() == "any").unwrap();
+    assert_eq!(any.tag_name().namespace().unwrap_or_default(), "", "{filter}");
+}
+
+#[test]
 fn pipelined_requests_are_handed_out_one_at_a_time_and_answered_in_order() {
     let mut server = Server::open(HELLO_11);
     let one = |id: u32| chunk(&format!("<rpc {BASE} message-id=\"{id}\"><get/></rpc>"));
@@ -588,10 +602,10 @@ fn a_schema_is_text_in_the_monitoring_namespace() {
     assert_eq!(found, Operation::GetSchema { identifier, version: None, format: Some("yang".to_owned()) });
     let mut server = Server::open(HELLO_11);
     server.feed(rpc("<get/>"));
-    server.reply(Reply::Schema("module a { /* < & */ }".to_owned()));
+    server.reply(Reply::Schema("module a { /* < & */ }\r\n".to_owned()));
     let sent = server.sent();
     assert!(sent.contains(
-        "<data xmlns=\"urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring\">module a { /* &lt; &amp; */ }</data>"
+        "<data xmlns=\"urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring\">module a { /* &lt; &amp; */ }&#13;\n</data>"
     ));
 }
 

@@ -325,19 +325,17 @@ impl Parser<'_> {
         let mut whole = None;
         let mut any = false;
         while self.eat("[") {
+            if whole.is_some() {
+                return Err("one predicate names this entry".to_owned());
+            }
             any = true;
             self.blanks();
-            let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-            if digits > 0 {
-                let position: u64 =
-                    self.rest()[..digits].parse().map_err(|_| "a position too large".to_owned())?;
-                let position = position.checked_sub(1).ok_or("positions start at 1")?;
-                self.at += digits;
-                if !is_positional(self.schema, node) {
-                    return Err("this entry is named by its keys, not by a position".to_owned());
-                }
-                whole = Some(Value::Uint64(position));
+            if let Some(position) = self.position(node)? {
+                whole = Some(position);
             } else if self.eat(".") {
+                if !matches!(self.schema.node(node).kind, NodeKind::LeafList { .. }) {
+                    return Err("only a leaf-list has entries by value".to_owned());
+                }
                 whole = Some(self.key_value(node)?);
             } else {
                 let (module, name) = self.name(Some(self.schema.node(node).module))?;
@@ -367,12 +365,28 @@ impl Parser<'_> {
         }
     }
 
+    /// The position of an entry that has no other name, if a number stands here.
+    fn position(&mut self, node: NodeId) -> Result<Option<Value>, String> {
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return Ok(None);
+        }
+        let number = self.rest().get(..digits).unwrap_or_default();
+        let position: u64 = number.parse().map_err(|_| "a position too large".to_owned())?;
+        let position = position.checked_sub(1).ok_or("positions start at 1")?;
+        self.at += digits;
+        if !is_positional(self.schema, node) {
+            return Err("this entry is named by its keys, not by a position".to_owned());
+        }
+        Ok(Some(Value::Uint64(position)))
+    }
+
     fn key_value(&mut self, leaf: NodeId) -> Result<Value, String> {
         self.expect("=")?;
         self.blanks();
         let text = self.literal()?;
         let Some(ty) = self.schema.leaf_type(leaf) else {
-            return Err("only a leaf-list has entries by value".to_owned());
+            return Err("it holds no value".to_owned());
         };
         let (outer, own) = (self.names, self.schema.node(leaf).module);
         let resolve = |prefix: Option<&str>| match prefix {

@@ -92,6 +92,14 @@ pub(crate) fn resolver<'a>(
     move |prefix| schema.module_by_namespace(element.lookup_namespace_uri(prefix)?)
 }
 
+/// `text` as the content of an element, in the form of [`fragment`].
+///
+/// # Errors
+/// It is not the content of an element.
+pub(crate) fn content(text: &str) -> Result<String, Error> {
+    parse(&format!("<content>{text}</content>")).map(|document| fragment(document.root_element()))
+}
+
 /// The content of an element as text that declares all its namespaces itself.
 pub(crate) fn fragment(element: Node<'_, '_>) -> String {
     let mut out = String::new();
@@ -121,6 +129,10 @@ fn write_fragment(out: &mut String, node: Node<'_, '_>, outer: Option<Node<'_, '
             escape_attribute(out, namespace.uri());
             out.push('"');
         }
+    }
+    // A name without a prefix that has no namespace gets none where the fragment is put.
+    if outer.is_none() && node.lookup_namespace_uri(None).is_none() {
+        out.push_str(" xmlns=\"\"");
     }
     for attribute in node.attributes() {
         out.push(' ');

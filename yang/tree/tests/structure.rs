@@ -429,6 +429,8 @@ fn paths_that_the_schema_does_not_know_are_refused() {
         "/base:c/l[1]",
         "/base:c[k='a']",
         "/base:c/own[.='x']/y",
+        "/base:c/own[.='x']",
+        "/base:c/l[.='a']",
         "/base:c/l[k=a]",
         "//base:c",
     ] {
@@ -483,4 +485,23 @@ fn names_in_an_xpath_value_change_between_prefixes_and_modules() {
     let ops =
         Ops::from_json(&schema, &inherited, Operation::Merge).expect("names inherit their module in JSON");
     assert_eq!(path(&edit(&Tree::new(), &schema, ops).expect("fits")), "/acl:rule/acl:path");
+}
+
+#[test]
+fn entries_of_a_leaf_list_that_are_tagged_as_defaults_are_not_stored() {
+    let schema = SchemaBuilder::new()
+        .module("base", "urn:base", "b", |m| {
+            m.leaf_list("list", Ty::string()).default("x").default("y");
+        })
+        .build()
+        .expect("a good schema");
+    let read = |value: &str| {
+        let config = format!(
+            r#"<config><list xmlns="urn:base" xmlns:wd="urn:ietf:params:xml:ns:netconf:default:1.0" wd:default="true">{value}</list></config>"#
+        );
+        Ops::from_xml_str(&schema, &config, DefaultOperation::Merge)
+    };
+    let tree = edit(&Tree::new(), &schema, read("y").expect("it is one of the defaults")).expect("it fits");
+    assert!(tree.is_empty());
+    assert_eq!(read("z").expect_err("it is no default")[0].tag, ErrorTag::InvalidValue);
 }

@@ -2,8 +2,9 @@
 #![allow(clippy::expect_used)] // a failure here is a failed test
 
 use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::{Canonical, NodeId, Schema};
-use cats_yang_tree::{Operation, Ops, Tree, Value, edit, json};
+use cats_yang_tree::{DefaultOperation, Defaults, Operation, Ops, Tree, Value, edit, json, roxmltree, view};
 use serde_json::json;
 
 fn schema_of(ty: Ty) -> Schema {
@@ -210,4 +211,47 @@ fn a_schema_with_a_wrong_default_or_pattern_is_refused() {
     });
     let faults = built.build().expect_err("two faults");
     assert!(faults.contains("number") && faults.contains("[a"), "{faults}");
+}
+
+/// The schema of a module `store` with `anydata` called `any`, and what is read into it.
+fn any(
+    read: impl FnOnce(&Schema) -> Result<Ops, Vec<Error>>,
+) -> Result<(String, serde_json::Value), Vec<Error>> {
+    let schema = SchemaBuilder::new().module("store", "urn:store", "st", |m| {
+        m.anydata("any");
+    });
+    let schema = schema.build().expect("a good schema");
+    let tree = edit(&Tree::new(), &schema, read(&schema)?)?;
+    let xml = view(&tree, &schema, Defaults::Explicit).to_xml();
+    let again = Ops::from_xml_str(&schema, &format!("<config>{xml}</config>"), DefaultOperation::Merge)?;
+    assert_eq!(edit(&Tree::new(), &schema, again)?, tree, "{xml}");
+    Ok((xml, json::branch(&schema, tree.root(), None)))
+}
+
+#[test]
+fn elements_of_anydata_keep_their_namespaces_and_the_lack_of_one() {
+    let config =
+        "<config xmlns:s='urn:store' xmlns:o='urn:o'><s:any><plain o:a='1'/>t<o:other/></s:any></config>";
+    let found = any(|schema| Ops::from_xml_str(schema, config, DefaultOperation::Merge));
+    let (xml, _) = found.expect("it is taken");
+    let document = roxmltree::Document::parse(&xml).expect("it is XML");
+    let names: Vec<_> =
+        document.descendants().filter(|node| node.is_element()).map(|node| node.tag_name()).collect();
+    let names: Vec<_> = names.iter().map(|tag| (tag.namespace().unwrap_or_default(), tag.name())).collect();
+    assert_eq!(names, [("urn:store", "any"), ("", "plain"), ("urn:o", "other")]);
+}
+
+#[test]
+fn anydata_in_json_is_a_string_of_xml_and_nothing_else() {
+    let read = |text: &str| {
+        let value = json!({ "store:any": text });
+        any(|schema| Ops::from_json(schema, &value, Operation::Merge))
+    };
+    let (xml, value) = read("<a xmlns='urn:a'/>text").expect("it is taken");
+    assert!(xml.contains("<a xmlns=\"urn:a\"/>text"), "{xml}");
+    assert_eq!(value, json!({ "store:any": "<a xmlns=\"urn:a\"/>text" }));
+    for text in ["</any><evil/>", "<a>", "a & b", "</content><content>"] {
+        let errors = read(text).expect_err("it would be no XML");
+        assert_eq!(errors[0].tag, ErrorTag::InvalidValue, "{text}");
+    }
 }

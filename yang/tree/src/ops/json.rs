@@ -6,8 +6,10 @@ use crate::index::is_data;
 use crate::path::{InstancePath, Key, Step, is_positional};
 use crate::schema::{ModuleId, NodeId, NodeKind, Schema};
 use crate::value::{Names, Token, Value};
+use crate::xml;
 use serde_json::Value as Json;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 pub(super) fn read(
     schema: &Schema,
@@ -192,15 +194,7 @@ impl Reader<'_> {
                     }
                     Content::Entry(key, reader.members(Some(node), json, operation.inside()))
                 }
-                _ => match json {
-                    Json::String(text) => Content::Any(text.as_str().into()),
-                    _ => {
-                        let name = reader.schema.node(node).name.clone();
-                        let what = format!("'{name}' is anydata: in JSON it is given as a string of XML");
-                        reader.fail(ErrorTag::OperationNotSupported, &name, what);
-                        return None;
-                    }
-                },
+                _ => Content::Any(reader.any(node, json)?),
             };
             Some(op(node, operation, content))
         })
@@ -224,6 +218,23 @@ impl Reader<'_> {
             }
         }
         (values.len() == keys.len()).then(|| Key::new(values))
+    }
+
+    fn any(&mut self, node: NodeId, json: &Json) -> Option<Arc<str>> {
+        let name = self.schema.node(node).name.clone();
+        let Json::String(text) = json else {
+            let what = format!("'{name}' is anydata: in JSON it is given as a string of XML");
+            self.fail(ErrorTag::OperationNotSupported, &name, what);
+            return None;
+        };
+        match xml::content(text) {
+            Ok(text) => Some(text.into()),
+            Err(error) => {
+                let what = format!("'{name}' is anydata, which its string is not: {}", error.message);
+                self.fail(ErrorTag::InvalidValue, &name, what);
+                None
+            }
+        }
     }
 
     fn value(&mut self, node: NodeId, json: &Json) -> Option<Value> {

@@ -140,6 +140,10 @@ impl<'s> Reader<'s> {
             }
             NodeKind::LeafList { .. } => {
                 let value = self.value(node, element)?;
+                if attributes.default {
+                    self.tagged_default(node, &value)?;
+                    operation = Operation::Remove;
+                }
                 Content::LeafListEntry(position.unwrap_or_else(|| Key::One(value.clone())), value)
             }
             NodeKind::Container { .. } if operation.deletes() => Content::Container(Vec::new()),
