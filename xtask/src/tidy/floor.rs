@@ -43,6 +43,7 @@ const LEVELS: &[(&str, Level)] = &[
     ("cats-engine-daemon", Level::L3),
     ("cats-conformance", Level::Outside),
     ("cats-bench", Level::Outside),
+    ("cats-fuzz", Level::Outside),
     ("xtask", Level::Outside),
 ];
 
