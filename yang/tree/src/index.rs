@@ -7,6 +7,7 @@ use crate::schema::{
 };
 use crate::validate::Constraints;
 use crate::value::{self, Value};
+use crate::xpath::{self, When};
 use regex::Regex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,10 @@ pub(crate) struct Index {
     /// Per node: how it stands among its data siblings in schema order.
     rank: Vec<u32>,
     is_key: Vec<bool>,
+    /// The data nodes of each name, by id.
+    by_name: HashMap<String, Vec<NodeId>>,
+    /// Per node: the `when`s on which it depends in data.
+    whens: Vec<Arc<[When]>>,
     /// Per leaf: its default; per leaf-list: its defaults.
     defaults: Vec<Arc<[Value]>>,
     modules_by_name: HashMap<String, ModuleId>,
@@ -82,6 +87,7 @@ impl Schema {
             self.index.defaults[at] = values;
             self.index.faults.extend(faults);
         }
+        self.index.whens = xpath::whens(&self);
         self.index.constraints = Arc::new(Constraints::of(&self));
         self
     }
@@ -152,6 +158,17 @@ impl Schema {
         let named = &self.children(parent).named;
         let from = named.partition_point(|id| self.node(*id).name.as_str() < name);
         named[from..].iter().copied().take_while(move |id| self.node(*id).name == name)
+    }
+
+    /// The data nodes called `name`, wherever they stand, of any module, by id.
+    pub fn nodes_named(&self, name: &str) -> &[NodeId] {
+        self.index.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The `when`s that decide whether a data node may exist: its own, those of the uses and augments that brought
+    /// it, and those of the choices and cases around it.
+    pub fn whens(&self, id: NodeId) -> &[When] {
+        self.index.whens.get(id.0 as usize).map_or(&[], |whens| whens)
     }
 
     /// The data nodes below `id` in schema order, seen through choices and cases, a list's keys first.
@@ -349,6 +366,9 @@ fn index_nodes(schema: &Schema, index: &mut Index) {
     index.data_parent = vec![None; count];
     index.rank = vec![0; count];
     index.is_key = vec![false; count];
+    for node in schema.data_nodes() {
+        index.by_name.entry(node.name.clone()).or_default().push(node.id);
+    }
     for node in &schema.nodes {
         index.data_parent[node.id.0 as usize] =
             node.parent.and_then(|parent| match schema.node(parent).kind {

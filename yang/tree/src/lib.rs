@@ -9,6 +9,7 @@
 //! - [`edit()`] applies [`Ops`] (from XML, from JSON or one by one) and gives a new tree
 //! - [`diff()`] gives the [`ChangeSet`] between two trees, which can be applied and encoded
 //! - [`view()`] is what a reader sees: defaults, subtree filters, XML and JSON
+//! - [`xpath`] reads and evaluates XPath 1.0 expressions of modules and filters
 //! - [`validate()`] checks what a single edit cannot
 
 pub mod build;
@@ -27,6 +28,7 @@ pub mod validate;
 pub mod value;
 pub mod view;
 pub mod xml;
+pub mod xpath;
 
 pub use diff::{Change, ChangeSet, Record, diff};
 pub use edit::edit;

@@ -19,12 +19,22 @@ const BLOCKS: [(&str, &str); 6] = [
     ("IsCyrillic", r"\x{400}-\x{4FF}"),
 ];
 
+/// The memory in octets that a pattern of a module may take once compiled.
+const LARGE: usize = 64 << 20;
+/// That of a pattern which a peer sends.
+pub(crate) const SMALL: usize = 256 << 10;
+
 /// Compiles an XML Schema pattern, which always matches whole strings.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
+    compile_within(pattern, LARGE)
+}
+
+/// As [`compile`], if the result takes at most `limit` octets.
+pub(crate) fn compile_within(pattern: &str, limit: usize) -> Result<Regex, String> {
     let mut translator = Translator { input: pattern.chars().peekable(), out: String::from(r"\A(?:") };
     translator.outside()?;
     translator.out.push_str(r")\z");
-    let built = RegexBuilder::new(&translator.out).size_limit(64 << 20).build();
+    let built = RegexBuilder::new(&translator.out).size_limit(limit).build();
     built.map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned())
 }
 

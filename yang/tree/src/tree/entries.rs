@@ -81,6 +81,18 @@ impl<V: Clone> Entries<V> {
         }
     }
 
+    /// The stored key that equals `key`, and its entry.
+    pub(crate) fn get_key_value(&self, key: &Key) -> Option<(&Key, &V)> {
+        let (found, value) = match self {
+            Entries::Keyed(map) => map.iter_from(key).next()?,
+            Entries::Ranked { by_key, .. } => {
+                let (found, entry) = by_key.iter_from(key).next()?;
+                (found, &entry.value)
+            }
+        };
+        (found == key).then_some((found, value))
+    }
+
     /// The same entries with values made from theirs.
     pub(crate) fn map(&self, mut make: impl FnMut(&V) -> V) -> Self {
         match self {
