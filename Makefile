@@ -18,7 +18,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo -E env PATH=$(PATH))
 HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 TEST = $(if $(SUDO),CARGO_TARGET_$(HOST)_RUNNER='$(SUDO)') cargo nextest run --workspace --locked --profile ci --cargo-quiet
 
-.PHONY: build check test test-full demo bench fmt setup-build setup-test programs
+.PHONY: build check test test-full demo bench fmt setup-build setup-test setup-bench programs
 
 setup-build:
 	@sh conformance/setup.sh build
@@ -27,6 +27,9 @@ setup-build:
 setup-test:
 	@sh conformance/setup.sh test
 	@cargo xtask yang-fetch
+
+setup-bench:
+	@sh conformance/setup.sh bench
 
 build: setup-build
 	cargo build --release --locked $(PROGRAMS)
@@ -55,6 +58,6 @@ demo: programs
 	cargo build --locked -p cats-conformance --bin cats-lab
 	$(SUDO) $(TARGET)/debug/cats-lab demo $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(HOLD),--hold)
 
-bench: programs
+bench: setup-bench programs
 	cargo build --release --locked -p cats-bench
 	$(SUDO) $(TARGET)/release/cats-bench $(if $(ONLY),--only $(ONLY))

@@ -3,6 +3,7 @@
 # missing; a second run costs a few milliseconds. Run by the Makefile; safe to run by hand.
 #   conformance/setup.sh build     compilers, libraries, and the Python clients that come with the YANG modules
 #   conformance/setup.sh test      and the network tools and the test runner
+#   conformance/setup.sh bench     and the peers of the bench, whose own services are neither started nor enabled
 set -eu
 
 level=${1:-test}
@@ -18,6 +19,7 @@ nextest_version=0.9.143
 
 build_packages="cmake gcc g++ make pkg-config libpcre2-dev ca-certificates python3 python3-venv"
 test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client curl procps tmux clang libbpf-dev libelf-dev zlib1g-dev"
+bench_packages="netconfd openssh-server"
 
 say() { echo "setup: $*" >&2; }
 
@@ -50,6 +52,22 @@ packages() {
     fi
 }
 
+# Installs the peers. Debian starts and enables what it installs, but the bench starts its own, on loopback.
+peers() {
+    policy=/usr/sbin/policy-rc.d
+    new_sshd=
+    [ -e /usr/sbin/sshd ] || new_sshd=yes
+    if [ ! -e "$policy" ]; then
+        trap 'as_root rm -f "$policy"' EXIT
+        as_root sh -c "printf '#!/bin/sh\\nexit 101\\n' >$policy && chmod 755 $policy"
+    fi
+    packages $bench_packages
+    if [ -n "$new_sshd" ] && [ -d /run/systemd/system ]; then
+        as_root systemctl --quiet disable ssh.service
+        say "ssh.service is left disabled; systemctl enable --now ssh.service serves SSH on port 22"
+    fi
+}
+
 # Makes the Python environment with the clients that the tests drive.
 python_clients() {
     # Debian's own interpreter has the venv package that is installed above; others bring theirs.
@@ -69,9 +87,9 @@ test_runner() {
 }
 
 case $level in
-build | test) ;;
+build | test | bench) ;;
 *)
-    say "unknown level $level; build or test"
+    say "unknown level $level; build, test or bench"
     exit 1
     ;;
 esac
@@ -79,12 +97,19 @@ esac
 mkdir -p "$target"
 if [ -f "$stamp" ] && [ "$stamp" -nt "$own" ] && [ "$stamp" -nt "$requirements" ]; then exit 0; fi
 command -v cargo >/dev/null 2>&1 || { say "no cargo on the PATH; install a Rust toolchain (https://rustup.rs)"; exit 1; }
-if [ "$level" = build ]; then
+case $level in
+build)
     packages $build_packages
     python_clients
-else
+    ;;
+test)
     sh "$own" build
     packages $test_packages
     test_runner
-fi
+    ;;
+bench)
+    sh "$own" test
+    peers
+    ;;
+esac
 touch "$stamp"

@@ -1,5 +1,5 @@
-//! A NETCONF 1.1 client over the local socket, written for the lab: it shares no code with the server that it
-//! talks to, and sends what it is told to, right or wrong.
+//! A NETCONF 1.1 client over the local socket or any stream, written for the lab: it shares no code with the server
+//! that it talks to, and sends what it is told to, right or wrong.
 
 use crate::{LabError, Result};
 use std::io::{Read, Write};
@@ -25,8 +25,12 @@ impl Session {
     /// Connects to a socket and exchanges hellos.
     pub fn connect(socket: &Path) -> Result<Session> {
         let doing = || format!("connecting to {}", socket.display());
-        let stream = UnixStream::connect(socket).map_err(LabError::of(doing()))?;
-        stream.set_read_timeout(Some(ANSWER_BOUND)).map_err(LabError::of(doing()))?;
+        Session::over(UnixStream::connect(socket).map_err(LabError::of(doing()))?, ANSWER_BOUND)
+    }
+
+    /// Exchanges hellos over a stream that leads to a server; each part of an answer may take `bound`.
+    pub fn over(stream: UnixStream, bound: Duration) -> Result<Session> {
+        stream.set_read_timeout(Some(bound)).map_err(LabError::of("bounding the wait for an answer"))?;
         let mut session = Session { stream, received: Vec::new(), next_id: 1, hello: String::new() };
         session.hello = session.read_until(END_OF_MESSAGE)?;
         session.send_raw(

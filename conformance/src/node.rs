@@ -43,6 +43,7 @@ pub struct Node {
     ssh: String,
     key: AdministratorKey,
     modules: Vec<PathBuf>,
+    options: Vec<String>,
     engined: Option<Background>,
     mgmtd: Option<Background>,
 }
@@ -68,6 +69,7 @@ impl Node {
             ssh: ssh.to_owned(),
             key: key.clone(),
             modules: Vec::new(),
+            options: Vec::new(),
             engined: None,
             mgmtd: None,
         };
@@ -108,6 +110,11 @@ impl Node {
         self.modules.push(file);
     }
 
+    /// Gives the management daemon a further option, such as `--max-sessions=8`, when it starts.
+    pub fn add_option(&mut self, option: &str) {
+        self.options.push(option.to_owned());
+    }
+
     /// Starts both daemons and waits until they are ready.
     pub fn start(&mut self) -> Result<()> {
         self.start_engined()?;
@@ -134,6 +141,7 @@ impl Node {
         for module in &self.modules {
             command.arg("--extra-module").arg(module);
         }
+        command.args(&self.options);
         self.mgmtd = Some(self.spawn("mgmtd", command)?);
         Ok(())
     }

@@ -11,6 +11,18 @@ pub(crate) fn pin(thread: Option<Pid>, cpu: usize) -> Result<(), String> {
     sched_setaffinity(thread, &set).map_err(|error| format!("pinning to CPU {cpu}: {error}"))
 }
 
+/// Keeps all threads of a process on one CPU, and those that they start.
+pub(crate) fn pin_process(process: u32, cpu: usize) -> Result<(), String> {
+    threads(process)?.into_iter().try_for_each(|thread| pin(Pid::from_raw(thread), cpu))
+}
+
+/// The threads of a process.
+pub(crate) fn threads(process: u32) -> Result<Vec<i32>, String> {
+    let folder = format!("/proc/{process}/task");
+    let entries = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
 /// CPU time of a thread by its file `schedstat`, ns.
 pub(crate) fn nanos(file: &str) -> Result<u64, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;

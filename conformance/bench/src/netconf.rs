@@ -1,40 +1,74 @@
-//! What the management daemon does a second, over its local socket, durable commits included.
+//! The management daemon as its users meet it: over SSH against yuma's netconfd, and over its local socket against
+//! itself. An engine is connected throughout, and commits are durable.
+
+mod duel;
+mod endpoint;
+mod load;
+mod memory;
+mod rig;
+mod scale;
+mod yuma;
 
 use crate::Settings;
+use crate::cpu::pin;
 use crate::figure::{Better, Figure};
+use cats_conformance::lab::Lab;
 use cats_conformance::netconf::Session;
-use cats_conformance::server::Server;
+use cats_conformance::node::AdministratorKey;
+use cats_conformance::{LabError, Result};
+use rig::Ours;
 use std::time::{Duration, Instant};
 
 /// How long each round lasts.
-const DURATION: Duration = Duration::from_secs(1);
+const DURATION: Duration = Duration::from_millis(500);
 /// Requests that are sent ahead of their replies.
 const AHEAD: usize = 64;
 
-pub(crate) fn measure(settings: &Settings) -> Result<Vec<Figure>, String> {
-    let told = |error: cats_conformance::LabError| error.to_string();
-    let server = Server::start("bench-netconf").map_err(told)?;
-    let mut session = server.node.netconf().map_err(told)?;
-    edit_and_commit(&mut session, 0).map_err(told)?;
+pub(crate) fn measure(settings: &Settings) -> std::result::Result<Vec<Figure>, String> {
+    // The thread's CPU is inherited by the clients, and forgotten with it.
+    let measured = std::thread::scope(|scope| scope.spawn(|| on_client_cpu(settings.rounds)).join());
+    measured.map_err(|_| "the measurement panicked".to_owned())?.map_err(|error| error.to_string())
+}
+
+fn on_client_cpu(rounds: usize) -> Result<Vec<Figure>> {
+    let lab = Lab::create("bench-netconf")?;
+    let key = AdministratorKey::create(&lab, "admin-key")?;
+    pin(None, rig::CLIENT_CPU).map_err(LabError::of("pinning the clients"))?;
+    let mut figures = duel::measure(&lab, &key, rounds)?;
+    figures.extend(alone(&lab, &key, rounds)?);
+    figures.extend(scale::services(&lab, &key, rounds)?);
+    figures.extend(memory::idle(&lab, &key)?);
+    let (of_memory, large) = memory::large(&lab, &key)?;
+    figures.extend(of_memory);
+    figures.extend(scale::leaves(&lab, &key, &large, rounds)?);
+    Ok(figures)
+}
+
+/// What one session does over the local socket.
+fn alone(lab: &Lab, key: &AdministratorKey, rounds: usize) -> Result<Vec<Figure>> {
+    let ours = Ours::start(lab, key, "alone", &[])?;
+    let mut session = ours.node.netconf()?;
+    edit_and_commit(&mut session, 0)?;
     let (mut reads, mut pairs) = (Vec::new(), Vec::new());
-    for round in 0..settings.rounds {
-        reads.push(reads_a_second(&mut session).map_err(told)?);
-        pairs.push(pairs_a_second(&mut session, round).map_err(told)?);
+    for round in 0..rounds {
+        reads.push(reads_a_second(&mut session)?);
+        pairs.push(pairs_a_second(&mut session, round)?);
     }
-    let reads = Figure::of("netconf/get-config-per-s", "1/s", Better::Higher, reads)
-        .map(|figure| figure.note("one leaf in running, 64 requests ahead, one session"));
+    let reads = Figure::of("netconf/get-config-per-s", "1/s", Better::Higher, reads).map(|figure| {
+        figure.note("one leaf in running, 64 requests ahead, one session over the local socket")
+    });
     let pairs = Figure::of("netconf/edit-commit-pairs-per-s", "1/s", Better::Higher, pairs).map(|figure| {
-        figure.note("one leaf changed and committed with fdatasync, one after the other, one session")
+        figure.note("one leaf changed and committed with fdatasync, one after the other, one session over the local socket")
     });
     Ok(reads.into_iter().chain(pairs).collect())
 }
 
-fn edit_and_commit(session: &mut Session, value: usize) -> cats_conformance::Result<()> {
-    session.edit_candidate(&format!("<gear xmlns=\"urn:catsd:lab:example\"><knob>{value}</knob></gear>"))?;
+fn edit_and_commit(session: &mut Session, value: usize) -> Result<()> {
+    session.edit_candidate(&load::knob(value))?;
     session.commit()
 }
 
-fn reads_a_second(session: &mut Session) -> cats_conformance::Result<f64> {
+fn reads_a_second(session: &mut Session) -> Result<f64> {
     let request = "<get-config><source><running/></source></get-config>";
     let begin = Instant::now();
     let mut count = 0;
@@ -50,7 +84,7 @@ fn reads_a_second(session: &mut Session) -> cats_conformance::Result<f64> {
     Ok(a_second(count, begin))
 }
 
-fn pairs_a_second(session: &mut Session, round: usize) -> cats_conformance::Result<f64> {
+fn pairs_a_second(session: &mut Session, round: usize) -> Result<f64> {
     let begin = Instant::now();
     let mut count = 0;
     while begin.elapsed() < DURATION {

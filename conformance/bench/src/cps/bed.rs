@@ -1,15 +1,13 @@
 //! The deployments with the real daemons, configured for a load: limits that protect from one client are lifted, the
 //! instances have slots for all flows, and the daemons that are measured run on CPU 1 alone.
 
-use crate::cpu::pin;
+use crate::cpu::{pin_process, threads};
 use cats_conformance::configuration::{Metric, cats, metrics};
 use cats_conformance::deployment::{AllInOne, FourNodes};
 use cats_conformance::lab::Lab;
 use cats_conformance::layout::{Links, OneNode, Section14, link};
 use cats_conformance::namespace::Namespace;
 use cats_conformance::node::Node;
-use rustix::process::Pid;
-use std::fs;
 
 /// CPU of the measured daemons; all else of ours runs on the other one.
 const MEASURED_CPU: usize = 1;
@@ -57,9 +55,7 @@ impl Bed {
         let selector = self.measured.first().ok_or("there is no C-PS")?;
         selector.configure(&config).map_err(|error| error.to_string())?;
         for process in self.processes()? {
-            for thread in threads(process)? {
-                pin(Pid::from_raw(thread), MEASURED_CPU)?;
-            }
+            pin_process(process, MEASURED_CPU)?;
         }
         Ok(self)
     }
@@ -112,10 +108,4 @@ impl Bed {
             |node: &Node| node.engined_pid().ok_or_else(|| format!("the engine of {} is gone", node.name()));
         self.measured.iter().map(engine).collect()
     }
-}
-
-fn threads(process: u32) -> Result<Vec<i32>, String> {
-    let folder = format!("/proc/{process}/task");
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
