@@ -1,12 +1,13 @@
-//! One commit on its way from the candidate to running.
+//! One commit on its way to running.
 //!
 //! validate → check → prepare at each component in sync → record durably, the point of decision → apply. Until the
 //! record is durable nothing outside of this value has changed, so a failure at any step leaves candidate and
 //! running as they were.
 
 use crate::components::Components;
-use crate::output::{CommitRecord, Output};
-use crate::types::{ComponentId, SessionId, Ticket};
+use crate::confirmed::{Ongoing, Rollback};
+use crate::output::{Author, CommitRecord, Output};
+use crate::types::{ComponentId, Confirmed, Now, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::{BTreeSet, VecDeque};
@@ -19,16 +20,62 @@ pub const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The commit in flight.
 #[derive(Debug, Clone)]
 pub(crate) struct Commit {
-    pub(crate) by: SessionId,
-    pub(crate) user: String,
+    pub(crate) cause: Cause,
     /// The revision that running will have.
     pub(crate) revision: u64,
     /// What running will be; validation may have removed nodes whose `when` is false.
     pub(crate) new: Tree,
     pub(crate) changes: Arc<ChangeSet>,
     pub(crate) stage: Stage,
+    /// The confirmed commit that waits once this one is decided; known from the record on.
+    pub(crate) then: Option<Ongoing>,
     /// The committing session's lock of the candidate was released meanwhile: its changes go when this ends.
     pub(crate) discard: bool,
+}
+
+/// Where a commit comes from, and who waits for its outcome.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)] // fields of the same name as the types that they hold
+pub(crate) enum Cause {
+    /// `commit`: the candidate.
+    Candidate { session: SessionId, by: Author, confirmed: Option<Confirmed> },
+    /// `cancel-commit`: running before a confirmed commit.
+    Cancel { session: SessionId, by: Author },
+    /// The same, without a request.
+    Rollback(Rollback),
+}
+
+impl Cause {
+    pub(crate) fn author(&self) -> Author {
+        match self {
+            Cause::Candidate { by, .. } | Cause::Cancel { by, .. } => by.clone(),
+            Cause::Rollback(_) => Author::Server,
+        }
+    }
+
+    /// The session that waits for a reply.
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        match self {
+            Cause::Candidate { session, .. } | Cause::Cancel { session, .. } => Some(*session),
+            Cause::Rollback(_) => None,
+        }
+    }
+
+    /// Must the candidate stay as it is meanwhile?
+    pub(crate) fn reads_candidate(&self) -> bool {
+        match self {
+            Cause::Candidate { .. } => true,
+            Cause::Cancel { .. } | Cause::Rollback(_) => false,
+        }
+    }
+
+    /// Back to what was in force before, which nobody can refuse?
+    pub(crate) fn is_way_back(&self) -> bool {
+        match self {
+            Cause::Candidate { .. } => false,
+            Cause::Cancel { .. } | Cause::Rollback(_) => true,
+        }
+    }
 }
 
 /// Where a commit is.
@@ -39,6 +86,11 @@ pub(crate) enum Stage {
     Preparing(Prepare),
     /// The record is being made durable; components that prepared wait for it.
     Recording(Ticket, Vec<ComponentId>),
+    /// In force, and not recorded: that is tried again at this time, or under way with this ticket.
+    Unrecorded {
+        ticket: Option<Ticket>,
+        again: Instant,
+    },
 }
 
 /// The answers of components so far.
@@ -127,8 +179,39 @@ impl Prepare {
 }
 
 impl Commit {
+    /// One that is to be prepared next.
+    pub(crate) fn new(cause: Cause, revision: u64, new: Tree, changes: Arc<ChangeSet>) -> Self {
+        // No output has this ticket, so nothing but the next step changes it.
+        let stage = Stage::Validating(Ticket(0));
+        Self { cause, revision, new, changes, stage, then: None, discard: false }
+    }
+
     pub(crate) fn record(&self, unix_us: u64) -> CommitRecord {
-        CommitRecord { revision: self.revision, user: self.user.clone(), session: self.by, unix_us }
+        CommitRecord { revision: self.revision, by: self.cause.author(), unix_us }
+    }
+
+    /// The request to make it durable.
+    pub(crate) fn output(&self, ticket: Ticket, now: Now) -> Output {
+        Output::Record {
+            ticket,
+            commit: self.record(now.unix_us),
+            changes: Arc::clone(&self.changes),
+            pending: self.then.as_ref().map(|ongoing| Arc::clone(&ongoing.pending)),
+            running: self.new.clone(),
+        }
+    }
+
+    /// Is it in force without a record?
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        matches!(self.stage, Stage::Unrecorded { .. })
+    }
+
+    /// Is it still open whether it happens?
+    pub(crate) fn is_undecided(&self) -> bool {
+        match self.stage {
+            Stage::Validating(_) | Stage::Checking(_) | Stage::Preparing(_) => true,
+            Stage::Recording(..) | Stage::Unrecorded { .. } => false,
+        }
     }
 
     /// The components that prepared, or may yet.
@@ -137,6 +220,7 @@ impl Commit {
             Stage::Validating(_) | Stage::Checking(_) => Vec::new(),
             Stage::Preparing(prepare) => prepare.to_abort(),
             Stage::Recording(_, planned) => planned.clone(),
+            Stage::Unrecorded { .. } => Vec::new(),
         }
     }
 }

@@ -258,6 +258,19 @@ impl Components {
         }
     }
 
+    /// Raises an alarm in place of others about the same component.
+    pub(crate) fn replace_alarm(&mut self, alarm: Alarm, now: Now, out: &mut VecDeque<Output>) {
+        if !self.alarms.contains_key(&alarm) {
+            self.clear_alarms_of(alarm.component(), out);
+            self.raise(alarm, now, out);
+        }
+    }
+
+    pub(crate) fn clear_unrecorded(&mut self, out: &mut VecDeque<Output>) {
+        let ours = Alarm::Unrecorded { reason: String::new() };
+        self.clear_alarms_of(ours.component(), out);
+    }
+
     fn raise(&mut self, alarm: Alarm, now: Now, out: &mut VecDeque<Output>) {
         if self.alarms.insert(alarm.clone(), now.unix_us).is_none() {
             out.push_back(Output::Event(Event::AlarmRaised(alarm)));

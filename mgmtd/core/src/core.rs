@@ -1,7 +1,8 @@
 //! The state machine: sessions, datastores and the requests on them.
 
-use crate::commit::{Commit, Stage};
+use crate::commit::{Cause, Commit, Stage};
 use crate::components::{Components, Refused};
+use crate::confirmed::Ongoing;
 use crate::datastores;
 use crate::output::{Alarm, Event, Output};
 use crate::reads::Reads;
@@ -58,6 +59,8 @@ pub struct Core {
     pub(crate) sessions: Sessions,
     pub(crate) components: Components,
     pub(crate) commit: Option<Commit>,
+    /// The confirmed commit that waits for its confirmation.
+    pub(crate) ongoing: Option<Ongoing>,
     /// `validate` requests at the oracle or at the checks.
     pub(crate) validations: BTreeMap<Ticket, Validation>,
     pub(crate) reads: Reads,
@@ -84,6 +87,7 @@ impl Core {
             running,
             components,
             commit: None,
+            ongoing: None,
             validations: BTreeMap::new(),
             reads: Reads::default(),
             outputs,
@@ -101,9 +105,14 @@ impl Core {
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let prepare = match self.commit.as_ref().map(|commit| &commit.stage) {
             Some(Stage::Preparing(prepare)) => Some((prepare.deadline, "prepare")),
-            Some(Stage::Validating(_) | Stage::Checking(_) | Stage::Recording(..)) | None => None,
+            Some(Stage::Unrecorded { ticket: None, again }) => Some((*again, "record")),
+            Some(
+                Stage::Validating(_) | Stage::Checking(_) | Stage::Recording(..) | Stage::Unrecorded { .. },
+            )
+            | None => None,
         };
-        prepare.into_iter().chain(self.reads.poll_timeout()).min_by_key(|(due, _)| *due)
+        let due = [prepare, self.confirm_timeout(), self.reads.poll_timeout()];
+        due.into_iter().flatten().min_by_key(|(due, _)| *due)
     }
 
     /// The running configuration and its revision.
@@ -162,7 +171,8 @@ impl Core {
             Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),
             Request::Lock { target } => self.lock(session, target, now).map(Some),
             Request::Unlock { target } => self.unlock(session, target).map(Some),
-            Request::Commit => self.begin_commit(session),
+            Request::Commit(options) => self.begin_commit(session, options, now),
+            Request::CancelCommit { persist_id } => self.cancel_commit(session, persist_id.as_deref(), now),
             Request::DiscardChanges => self.discard_changes(session).map(Some),
             Request::Validate { source } => self.validate(session, source).map(|()| None),
             Request::CloseSession => {
@@ -185,6 +195,8 @@ impl Core {
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         self.advance_prepare(now);
+        self.record_again(now);
+        self.roll_back_if_due(now);
         for (session, answer) in self.reads.expired(now.instant) {
             self.reply(session, answer);
         }
@@ -265,8 +277,13 @@ impl Core {
     pub fn handle_rejected(&mut self, component: ComponentId, errors: Vec<Error>, now: Now) {
         let current = (self.revision, &self.running);
         let refused = self.components.rejected(component, &errors, (current, now), &mut self.outputs);
-        let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit else { return };
+        let Some(Commit { stage: Stage::Preparing(prepare), cause, .. }) = &mut self.commit else { return };
         match refused {
+            Refused::Change if cause.is_way_back() => {
+                prepare.lost(component);
+                let component = self.components.name(component).to_owned();
+                self.outputs.push_back(Output::Event(Event::RollbackRefused { component, errors }));
+            }
             Refused::Change => prepare.rejected(component, self.components.name(component), errors),
             Refused::Snapshot => prepare.lost(component),
             Refused::Nothing => return,
@@ -287,12 +304,25 @@ impl Core {
     /// An [`Output::Record`] is durable, or could not be made so.
     pub fn handle_recorded(&mut self, ticket: Ticket, result: Result<(), Error>, now: Now) {
         let Some(commit) = &self.commit else { return };
-        if !matches!(commit.stage, Stage::Recording(t, _) if t == ticket) {
-            return;
-        }
-        match result {
-            Ok(()) => self.finish_commit(now),
-            Err(error) => self.fail_commit(vec![error], now),
+        let automatic = matches!(commit.cause, Cause::Rollback(_));
+        match (&commit.stage, result) {
+            (Stage::Recording(t, _), Ok(())) if *t == ticket => self.finish_commit(now),
+            (Stage::Recording(t, _), Err(error)) if *t == ticket && automatic => {
+                self.go_unrecorded(&error, now);
+            }
+            (Stage::Recording(t, _), Err(error)) if *t == ticket => self.fail_commit(vec![error], now),
+            (Stage::Unrecorded { ticket: Some(t), .. }, Ok(())) if *t == ticket => self.recorded_at_last(now),
+            (Stage::Unrecorded { ticket: Some(t), .. }, Err(error)) if *t == ticket => {
+                self.record_later(&error, now);
+            }
+            (
+                Stage::Validating(_)
+                | Stage::Checking(_)
+                | Stage::Preparing(_)
+                | Stage::Recording(..)
+                | Stage::Unrecorded { .. },
+                _,
+            ) => {}
         }
     }
 

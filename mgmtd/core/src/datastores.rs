@@ -1,6 +1,5 @@
 //! The requests on datastores, locks and sessions that are answered at once.
 
-use crate::commit::Stage;
 use crate::content;
 use crate::core::Core;
 use crate::output::{Event, Output};
@@ -57,14 +56,23 @@ impl Core {
             ]),
             Datastore::Candidate => {
                 self.sessions.may_change(target, by).map_err(|error| vec![error])?;
-                self.no_commit_in_flight()
+                match &self.commit {
+                    Some(commit) if commit.cause.reads_candidate() => self.no_commit_in_flight(),
+                    Some(_) | None => Ok(()),
+                }
             }
         }
     }
 
     pub(crate) fn no_commit_in_flight(&self) -> Result<(), Vec<Error>> {
         let Some(commit) = &self.commit else { return Ok(()) };
-        let message = format!("session {} is committing: retry when it is done", commit.by);
+        let message = match (commit.cause.session(), commit.is_unrecorded()) {
+            (_, true) => {
+                "a confirmed commit was taken back, which cannot be recorded: see the alarms".to_owned()
+            }
+            (Some(session), false) => format!("session {session} is committing: retry when it is done"),
+            (None, false) => "a confirmed commit is being taken back: retry when it is done".to_owned(),
+        };
         Err(vec![Error::protocol(ErrorTag::InUse, message)])
     }
 
@@ -84,19 +92,28 @@ impl Core {
         if let Some(held) = self.sessions.lock_of(target) {
             return Err(vec![lock_denied(target, held.by.0, "holds the lock")]);
         }
-        if let Some(commit) = &self.commit {
-            return Err(vec![lock_denied(
-                target,
-                commit.by.0,
-                "is committing and holds it until then: it is in use",
-            )]);
-        }
+        self.not_committing(target)?;
+        self.may_lock(target, session).map_err(refused)?;
         if target == Datastore::Candidate && self.candidate_is_modified() {
             let why = "it has changes that are not committed: commit or discard them first";
             return Err(vec![lock_denied(target, 0, why)]);
         }
         self.sessions.lock(target, session, now).map_err(refused)?;
         Ok(Reply::Ok)
+    }
+
+    /// A commit on its way holds what it reads and writes.
+    fn not_committing(&self, target: Datastore) -> Result<(), Vec<Error>> {
+        let Some(commit) = &self.commit else { return Ok(()) };
+        if target == Datastore::Candidate && !commit.cause.reads_candidate() {
+            return Ok(());
+        }
+        Err(vec![match commit.cause.session() {
+            Some(session) => {
+                lock_denied(target, session.0, "is committing and holds it until then: it is in use")
+            }
+            None => lock_denied(target, 0, "a confirmed commit is being taken back: retry when it is done"),
+        }])
     }
 
     pub(crate) fn unlock(&mut self, session: SessionId, target: Datastore) -> Result<Reply, Vec<Error>> {
@@ -111,8 +128,8 @@ impl Core {
             return;
         }
         match &mut self.commit {
-            Some(commit) => commit.discard = true,
-            None => self.candidate = self.running.clone(),
+            Some(commit) if commit.cause.reads_candidate() => commit.discard = true,
+            Some(_) | None => self.candidate = self.running.clone(),
         }
     }
 
@@ -144,16 +161,22 @@ impl Core {
         let locks = self.sessions.close(session).unwrap_or_default();
         self.reads.forget(session);
         self.validations.retain(|_, validation| validation.session != session);
-        let undecided = self
-            .commit
-            .as_ref()
-            .is_some_and(|commit| commit.by == session && !matches!(commit.stage, Stage::Recording(..)));
-        if undecided && matches!(why, End::Killed { .. }) {
-            let error = Error::protocol(ErrorTag::OperationFailed, "the session was killed");
+        self.leave_ongoing(session);
+        if self.ends_with(session, why) {
+            let error = Error::protocol(ErrorTag::OperationFailed, "the session has ended");
             self.fail_commit(vec![error], now);
         }
         self.released(&locks);
+        self.roll_back_if_due(now);
         self.outputs.push_back(Output::Event(Event::SessionEnded { session, user, why }));
+    }
+
+    /// Does the commit on its way end with its session? What is decided does not, nor what a session that was lost
+    /// had asked for, unless it would be taken back at once.
+    fn ends_with(&self, session: SessionId, why: End) -> bool {
+        let Some(commit) = &self.commit else { return false };
+        let mine = commit.cause.session() == Some(session) && commit.is_undecided();
+        mine && (matches!(why, End::Killed { .. }) || self.is_volatile(&commit.cause))
     }
 }
 

@@ -1,10 +1,10 @@
 //! The steps of `validate` and `commit`.
 
-use crate::commit::{Commit, Prepare, Prepared, Stage};
+use crate::commit::{Cause, Commit, Prepare, Prepared, Stage};
 use crate::content;
 use crate::core::{Core, Validation};
 use crate::output::{Event, Output};
-use crate::types::{ComponentId, Datastore, Now, Reply, SessionId, Source};
+use crate::types::{CommitOptions, ComponentId, Datastore, Now, Reply, SessionId, Source};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::sync::Arc;
@@ -28,28 +28,38 @@ impl Core {
         self.outputs.push_back(Output::Check { ticket, old: self.running.clone(), new, changes });
     }
 
-    pub(crate) fn begin_commit(&mut self, session: SessionId) -> Result<Option<Reply>, Vec<Error>> {
+    pub(crate) fn begin_commit(
+        &mut self,
+        session: SessionId,
+        options: CommitOptions,
+        now: Now,
+    ) -> Result<Option<Reply>, Vec<Error>> {
         for datastore in [Datastore::Running, Datastore::Candidate] {
             self.sessions.may_change(datastore, session).map_err(|error| vec![error])?;
         }
         self.no_commit_in_flight()?;
+        self.may_follow(session, options.persist_id.as_deref())?;
+        let cause = Cause::Candidate { session, by: self.author(session), confirmed: options.confirmed };
         if !self.candidate_is_modified() {
-            return Ok(Some(Reply::Ok));
+            return Ok(self.commit_nothing(cause, now));
         }
         let ticket = self.ticket();
-        let user = self.sessions.get(session).map(|session| session.peer.user.clone()).unwrap_or_default();
-        self.commit = Some(Commit {
-            by: session,
-            user,
-            revision: self.revision + 1,
-            new: self.candidate.clone(),
-            changes: Arc::default(),
-            stage: Stage::Validating(ticket),
-            discard: false,
-        });
         let (base, new) = (self.running.clone(), self.candidate.clone());
+        let mut commit = Commit::new(cause, self.revision + 1, new.clone(), Arc::default());
+        commit.stage = Stage::Validating(ticket);
+        self.commit = Some(commit);
         self.outputs.push_back(Output::Validate { ticket, base, new });
         Ok(None)
+    }
+
+    /// A commit without changes is no more than a word about a confirmed commit, if there is one.
+    fn commit_nothing(&mut self, cause: Cause, now: Now) -> Option<Reply> {
+        let starts = matches!(&cause, Cause::Candidate { confirmed: Some(_), .. });
+        if !starts && self.ongoing.is_none() {
+            return Some(Reply::Ok);
+        }
+        self.note(cause, now);
+        None
     }
 
     pub(crate) fn check_commit(&mut self, valid: Tree, changes: ChangeSet, now: Now) {
@@ -59,11 +69,21 @@ impl Core {
         commit.changes = Arc::new(changes);
         if commit.changes.is_empty() {
             // Validation removed all that differed.
-            return self.end_commit(Ok(()), now);
+            return self.end_without_changes(now);
         }
         commit.stage = Stage::Checking(ticket);
         let (old, new, changes) = (self.running.clone(), commit.new.clone(), Arc::clone(&commit.changes));
         self.outputs.push_back(Output::Check { ticket, old, new, changes });
+    }
+
+    fn end_without_changes(&mut self, now: Now) {
+        let Some(commit) = &mut self.commit else { return };
+        let starts = matches!(&commit.cause, Cause::Candidate { confirmed: Some(_), .. });
+        if !starts && self.ongoing.is_none() {
+            return self.end_commit(Ok(()), now);
+        }
+        commit.revision = self.revision;
+        self.record_commit(Vec::new(), now);
     }
 
     pub(crate) fn prepare_commit(&mut self, now: Now) {
@@ -75,35 +95,64 @@ impl Core {
     }
 
     pub(crate) fn advance_prepare(&mut self, now: Now) {
-        let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &self.commit else { return };
+        let Some(Commit { stage: Stage::Preparing(prepare), cause, .. }) = &self.commit else { return };
         match prepare.outcome(&self.components, now.instant) {
             Prepared::Waiting => {}
             Prepared::Ready(planned) => self.record_commit(planned, now),
+            Prepared::Failed(errors) if cause.is_way_back() => self.go_without_the_late(&errors, now),
             Prepared::Failed(errors) => self.fail_commit(errors, now),
         }
     }
 
+    /// The way back does not wait for ever: who is late gets the whole configuration.
+    fn go_without_the_late(&mut self, errors: &[Error], now: Now) {
+        let Some(Commit { stage: Stage::Preparing(prepare), revision, .. }) = &self.commit else { return };
+        let (late, planned, revision) = (prepare.waiting.clone(), prepare.planned.clone(), *revision);
+        for component in late {
+            self.components.abort(component, revision, &mut self.outputs);
+            let name = self.components.name(component).to_owned();
+            let event = Event::RollbackRefused { component: name, errors: errors.to_vec() };
+            self.outputs.push_back(Output::Event(event));
+        }
+        self.record_commit(planned, now);
+    }
+
     pub(crate) fn record_commit(&mut self, planned: Vec<ComponentId>, now: Now) {
         let ticket = self.ticket();
-        let Some(commit) = &mut self.commit else { return };
+        let Some(mut commit) = self.commit.take() else { return };
         commit.stage = Stage::Recording(ticket, planned);
-        let changes = Arc::clone(&commit.changes);
-        self.outputs.push_back(Output::Record { ticket, commit: commit.record(now.unix_us), changes });
+        commit.then = self.ongoing_after(&commit, now);
+        self.outputs.push_back(commit.output(ticket, now));
+        self.commit = Some(commit);
     }
 
     pub(crate) fn finish_commit(&mut self, now: Now) {
-        let Some(commit) = &self.commit else { return };
-        self.revision = commit.revision;
-        self.running = commit.new.clone();
-        let took_part = commit.to_abort();
-        for component in &took_part {
-            self.outputs.push_back(Output::Apply { component: *component, revision: self.revision });
-        }
-        self.components.follow(&took_part, (self.revision, &self.running), &mut self.outputs);
-        let event =
-            Event::Committed { commit: commit.record(now.unix_us), changes: commit.changes.changes.len() };
-        self.outputs.push_back(Output::Event(event));
+        self.take_over(now);
         self.end_commit(Ok(()), now);
+    }
+
+    /// Running and the components go over to what is decided.
+    pub(crate) fn take_over(&mut self, now: Now) {
+        let Some(commit) = &self.commit else { return };
+        let (cause, then) = (commit.cause.clone(), commit.then.clone());
+        if !commit.changes.is_empty() {
+            // A candidate without changes of its own goes along.
+            let follows = !cause.reads_candidate() && self.candidate == self.running;
+            self.revision = commit.revision;
+            self.running = commit.new.clone();
+            if follows {
+                self.candidate = self.running.clone();
+            }
+            let took_part = commit.to_abort();
+            for component in &took_part {
+                self.outputs.push_back(Output::Apply { component: *component, revision: self.revision });
+            }
+            self.components.follow(&took_part, (self.revision, &self.running), &mut self.outputs);
+            let event =
+                Event::Committed { commit: commit.record(now.unix_us), changes: Arc::clone(&commit.changes) };
+            self.outputs.push_back(Output::Event(event));
+        }
+        self.settle(&cause, then);
     }
 
     pub(crate) fn fail_commit(&mut self, errors: Vec<Error>, now: Now) {
@@ -111,17 +160,19 @@ impl Core {
         for component in commit.to_abort() {
             self.components.abort(component, commit.revision, &mut self.outputs);
         }
-        let event =
-            Event::CommitFailed { session: commit.by, user: commit.user.clone(), errors: errors.clone() };
+        let event = Event::CommitFailed { by: commit.cause.author(), errors: errors.clone() };
         self.outputs.push_back(Output::Event(event));
         self.end_commit(Err(errors), now);
     }
 
-    pub(crate) fn end_commit(&mut self, result: Result<(), Vec<Error>>, _now: Now) {
+    pub(crate) fn end_commit(&mut self, result: Result<(), Vec<Error>>, now: Now) {
         let Some(commit) = self.commit.take() else { return };
-        if result.is_ok() || commit.discard {
+        if commit.cause.reads_candidate() && (result.is_ok() || commit.discard) {
             self.candidate = self.running.clone();
         }
-        self.reply(commit.by, result.map(|()| Reply::Ok));
+        if let Some(session) = commit.cause.session() {
+            self.reply(session, result.map(|()| Reply::Ok));
+        }
+        self.roll_back_if_due(now);
     }
 }

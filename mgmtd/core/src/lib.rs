@@ -6,10 +6,11 @@
 //!
 //! A commit goes validate (libyang, outside) → check (rules that YANG cannot say, outside) → prepare (each component
 //! in sync) → record (durable: the point of decision) → apply. A failure before that point leaves candidate and
-//! running as they were.
+//! running as they were. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
 
 mod commit;
 mod components;
+mod confirmed;
 mod content;
 mod core;
 mod datastores;
@@ -24,11 +25,12 @@ mod types;
 
 pub use crate::core::{Core, Facts, ModuleText};
 pub use commit::PREPARE_TIMEOUT;
-pub use output::{Alarm, CommitRecord, Event, Output};
+pub use confirmed::RECORD_AGAIN;
+pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Output, Pending};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use types::{
-    Attachment, ComponentId, Config, Datastore, DefaultOperation, Edit, End, ErrorOption, Now, Peer, Reading,
-    Reply, Request, SessionId, Source, TestOption, Ticket, Transport,
+    Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
+    ErrorOption, Now, Peer, Reading, Reply, Request, SessionId, Source, TestOption, Ticket, Transport,
 };

@@ -3,6 +3,7 @@
 use crate::types::{ComponentId, End, Reply, SessionId, Ticket};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
+use std::fmt;
 use std::sync::Arc;
 
 /// One thing to do. Those with a [`Ticket`] are answered by an input that repeats it.
@@ -26,8 +27,15 @@ pub enum Output {
     /// Give a component the whole configuration: [`crate::Core::handle_loaded`] or
     /// [`crate::Core::handle_rejected`].
     Snapshot { component: ComponentId, revision: u64, tree: Tree },
-    /// Make a commit durable: [`crate::Core::handle_recorded`].
-    Record { ticket: Ticket, commit: CommitRecord, changes: Arc<ChangeSet> },
+    /// Make a commit durable: [`crate::Core::handle_recorded`]. `running` is the configuration after it, and `pending`
+    /// the confirmed commit that waits after it; without changes the revision is the last one, and only `pending` is new.
+    Record {
+        ticket: Ticket,
+        commit: CommitRecord,
+        changes: Arc<ChangeSet>,
+        pending: Option<Arc<Pending>>,
+        running: Tree,
+    },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
     /// Something to be logged, once.
@@ -39,12 +47,63 @@ pub enum Output {
 pub struct CommitRecord {
     /// The revision that running has after it.
     pub revision: u64,
-    /// The user of the session.
-    pub user: String,
-    /// The session.
-    pub session: SessionId,
+    /// Who asked for it.
+    pub by: Author,
     /// Microseconds since 1970-01-01T00:00:00Z.
     pub unix_us: u64,
+}
+
+/// Who changes running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // fields of the same name as the types that they hold
+pub enum Author {
+    /// A session, and its user.
+    Session { session: SessionId, user: String },
+    /// This daemon, when a confirmed commit is not confirmed.
+    Server,
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Author::Session { session, user } => write!(f, "{user} in session {session}"),
+            Author::Server => f.write_str("the server"),
+        }
+    }
+}
+
+/// A confirmed commit that waits for its confirmation, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The changes from running to what it was before.
+    pub undo: Arc<ChangeSet>,
+    /// When its time is up: microseconds since 1970-01-01T00:00:00Z.
+    pub deadline_us: u64,
+    /// The time that it was given, seconds.
+    pub timeout_s: u32,
+    /// Absent: it ends with its session.
+    pub persist: Option<String>,
+}
+
+/// What happens to a confirmed commit, in the words of RFC 6470 section 2.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfirmEvent {
+    /// It waits from now on.
+    Start {
+        /// For so long, seconds.
+        timeout_s: u32,
+    },
+    /// It was followed by another one.
+    Extend {
+        /// It waits for so long from now on, seconds.
+        timeout_s: u32,
+    },
+    /// It was confirmed.
+    Complete,
+    /// It was taken back on request, or because its session ended.
+    Cancel,
+    /// It was taken back because its time had run out.
+    Timeout,
 }
 
 /// What an operator may want to know.
@@ -56,9 +115,13 @@ pub enum Event {
     /// A session ended.
     SessionEnded { session: SessionId, user: String, why: End },
     /// Running has a new revision.
-    Committed { commit: CommitRecord, changes: usize },
+    Committed { commit: CommitRecord, changes: Arc<ChangeSet> },
     /// A commit failed; candidate and running are as they were.
-    CommitFailed { session: SessionId, user: String, errors: Vec<Error> },
+    CommitFailed { by: Author, errors: Vec<Error> },
+    /// Something happened to a confirmed commit.
+    ConfirmedCommit { what: ConfirmEvent, by: Author },
+    /// A component does not take the way back of a confirmed commit as a change: it is given the whole configuration.
+    RollbackRefused { component: String, errors: Vec<Error> },
     /// An alarm was raised.
     AlarmRaised(Alarm),
     /// An alarm was cleared.
@@ -80,13 +143,22 @@ pub enum Alarm {
         /// Its first error.
         reason: String,
     },
+    /// A confirmed commit was taken back, and the journal does not take it.
+    Unrecorded {
+        /// Its error.
+        reason: String,
+    },
 }
+
+/// The name of this program in alarms about itself.
+const OURSELVES: &str = "cats-mgmtd";
 
 impl Alarm {
     /// The name of the component that it is about.
     pub fn component(&self) -> &str {
         match self {
             Alarm::Unreachable { component } | Alarm::OutOfSync { component, .. } => component,
+            Alarm::Unrecorded { .. } => OURSELVES,
         }
     }
 
@@ -98,6 +170,10 @@ impl Alarm {
             ),
             Alarm::OutOfSync { component, reason } => format!(
                 "{component} does not take the running configuration: {reason}. Commit a configuration that it takes"
+            ),
+            Alarm::Unrecorded { reason } => format!(
+                "the configuration before a confirmed commit is in force again, but cannot be recorded: {reason}. \
+                 Until it can, nothing is committed: make room or repair the disk"
             ),
         }
     }

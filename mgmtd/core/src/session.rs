@@ -169,10 +169,15 @@ impl Sessions {
 
 /// The error of RFC 6241 section 7.5: `holder` is 0 for what is not a session.
 pub(crate) fn lock_denied(datastore: Datastore, holder: u32, why: &str) -> Error {
-    let message = if holder == 0 {
-        format!("<{}> cannot be locked: {why}", datastore.name())
-    } else {
-        format!("session {holder} {why} of <{}>", datastore.name())
-    };
+    if holder == 0 {
+        return lock_denied_for(datastore, holder, why);
+    }
+    let message = format!("session {holder} {why} of <{}>", datastore.name());
+    Error::protocol(ErrorTag::LockDenied, message).with(ErrorInfo::SessionId(holder))
+}
+
+/// As [`lock_denied`], for a datastore that is not locked.
+pub(crate) fn lock_denied_for(datastore: Datastore, holder: u32, why: &str) -> Error {
+    let message = format!("<{}> cannot be locked: {why}", datastore.name());
     Error::protocol(ErrorTag::LockDenied, message).with(ErrorInfo::SessionId(holder))
 }

@@ -160,7 +160,10 @@ pub enum Request {
     Unlock {
         target: Datastore,
     },
-    Commit,
+    Commit(CommitOptions),
+    CancelCommit {
+        persist_id: Option<String>,
+    },
     DiscardChanges,
     Validate {
         source: Source,
@@ -180,6 +183,24 @@ pub enum Request {
     SchemaIndex {
         content_id: Option<String>,
     },
+}
+
+/// The parameters of `commit` (RFC 6241 section 8.4.5.1).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommitOptions {
+    /// It is to be taken back unless it is confirmed.
+    pub confirmed: Option<Confirmed>,
+    /// The `persist` of the confirmed commit that it follows or confirms.
+    pub persist_id: Option<String>,
+}
+
+/// `confirmed`, and what goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmed {
+    /// `confirm-timeout`, seconds.
+    pub timeout_s: u32,
+    /// Makes it outlive its session, and names it.
+    pub persist: Option<String>,
 }
 
 /// `edit-config`.

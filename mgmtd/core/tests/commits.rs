@@ -8,7 +8,7 @@ use cats_mgmtd_core::{
     Alarm, ComponentId, Datastore, Event, Output, PREPARE_TIMEOUT, Reply, Request, Source,
 };
 use cats_yang_tree::error::{Error, ErrorTag, Path};
-use node::{Node, holder, knob, lock, xml_of};
+use node::{Node, commit, holder, knob, lock, xml_of};
 use std::time::Duration;
 
 use Datastore::{Candidate, Running};
@@ -28,7 +28,7 @@ fn a_commit_makes_running_equal_to_the_candidate_without_any_component() {
     let a = node.open("ada");
     node.ok(a, knob(7));
     assert_eq!(node.running(), "");
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     assert!(node.running().contains("<knob>7</knob>"));
     assert_eq!(node.config(a, Candidate), node.running());
     assert_eq!((node.core.running().0, node.journal.len()), (1, 1));
@@ -39,7 +39,7 @@ fn a_commit_makes_running_equal_to_the_candidate_without_any_component() {
 fn a_commit_without_changes_writes_nothing() {
     let mut node = Node::new();
     let a = node.open("ada");
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     assert_eq!((node.core.running().0, node.journal.len()), (0, 0));
 }
 
@@ -49,10 +49,10 @@ fn a_commit_that_validation_refuses_keeps_the_candidate_and_running() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.ok(a, knob(666));
     let before = datastores(&mut node, a);
-    let error = node.refused(a, Request::Commit);
+    let error = node.refused(a, commit());
     assert_eq!((error.tag, error.app_tag.as_deref()), (ErrorTag::OperationFailed, Some("must-violation")));
     assert_eq!(datastores(&mut node, a), before);
     assert!(matches!(node.events.last(), Some(Event::CommitFailed { .. })));
@@ -64,11 +64,11 @@ fn a_failure_at_each_step_leaves_both_datastores_as_they_were() {
         let mut node = Node::new();
         let a = node.open("ada");
         node.ok(a, knob(1));
-        node.ok(a, Request::Commit);
+        node.ok(a, commit());
         node.ok(a, knob(2));
         let before = datastores(&mut node, a);
         (node.hold_oracle, node.hold_checks, node.hold_journal) = (true, true, true);
-        node.send(a, Request::Commit);
+        node.send(a, commit());
         for _ in 0..step {
             node.answer_held();
         }
@@ -78,7 +78,7 @@ fn a_failure_at_each_step_leaves_both_datastores_as_they_were() {
         assert_eq!(datastores(&mut node, a), before, "step {step}");
         assert_eq!(node.core.running().0, 1);
         (node.hold_oracle, node.hold_checks, node.hold_journal) = (false, false, false);
-        node.ok(a, Request::Commit);
+        node.ok(a, commit());
         assert!(node.running().contains("<knob>2</knob>"));
     }
 }
@@ -89,9 +89,9 @@ fn one_commit_at_a_time_and_nothing_changes_under_it() {
     let (a, b) = (node.open("ada"), node.open("bob"));
     node.ok(a, knob(1));
     node.hold_journal = true;
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     assert_eq!(node.running(), "", "not before it is durable");
-    for request in [Request::Commit, knob(2), Request::DiscardChanges] {
+    for request in [commit(), knob(2), Request::DiscardChanges] {
         assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
     }
     for datastore in [Running, Candidate] {
@@ -111,7 +111,7 @@ fn a_component_prepares_before_the_record_and_applies_after_it() {
     assert!(node.told.is_empty(), "it holds the last revision already");
     node.hold_journal = true;
     node.ok(a, knob(1));
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     assert!(matches!(
         node.told[..],
         [Output::Prepare { component: ComponentId(1), revision: 1, base: 0, .. }]
@@ -132,7 +132,7 @@ fn what_a_component_refuses_is_answered_with_its_errors_and_aborted_elsewhere() 
     node.attach(2, Some(0));
     node.ok(a, knob(1));
     let before = datastores(&mut node, a);
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.planned(1);
     let refusal = Error::application(ErrorTag::InvalidValue, "no such table")
         .at(Path("/probe-bench:bench/knob".into()));
@@ -149,7 +149,7 @@ fn a_component_that_does_not_answer_in_time_fails_the_commit_and_its_late_plan_c
     node.attach(1, Some(0));
     node.ok(a, knob(1));
     let before = datastores(&mut node, a);
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.pass(PREPARE_TIMEOUT - Duration::from_millis(1));
     assert_eq!(node.reply(a), None);
     assert_eq!(node.core.poll_timeout().map(|(_, what)| what), Some("prepare"));
@@ -159,7 +159,7 @@ fn a_component_that_does_not_answer_in_time_fails_the_commit_and_its_late_plan_c
     assert!(error.message.contains("engine did not answer within 5 s"), "{}", error.message);
     assert_eq!(datastores(&mut node, a), before);
     // The same revision again, while the component has not confirmed the abort of the first attempt.
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.planned(1);
     assert_eq!(node.reply(a), None, "that was the plan of the first attempt");
     node.aborted(1);
@@ -173,7 +173,7 @@ fn a_component_that_is_lost_while_it_prepares_does_not_block_the_commit() {
     let a = node.open("ada");
     node.attach(1, Some(0));
     node.ok(a, knob(1));
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.detach(1);
     assert_eq!(node.reply(a), Some(Reply::Ok));
     assert_eq!(node.alarms(), vec![Alarm::Unreachable { component: "engine".into() }]);
@@ -188,14 +188,14 @@ fn a_component_that_knows_nothing_gets_a_snapshot_and_then_takes_part() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.attach(1, None);
     let [Output::Snapshot { revision: 1, tree, .. }] = &node.told[..] else { panic!("{:?}", node.told) };
     assert_eq!(xml_of(&node.schema, tree), node.running());
     // A commit meanwhile is prepared on top of the snapshot, which is taken first.
     node.ok(a, knob(2));
     node.told.clear();
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     assert!(matches!(node.told[..], [Output::Prepare { revision: 2, base: 1, .. }]));
     node.loaded(1);
     node.planned(1);
@@ -209,7 +209,7 @@ fn a_component_that_comes_while_a_commit_is_recorded_is_brought_to_it_afterwards
     let a = node.open("ada");
     node.ok(a, knob(1));
     node.hold_journal = true;
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.attach(1, None);
     assert!(matches!(node.told[..], [Output::Snapshot { revision: 0, .. }]));
     node.answer_held();
@@ -225,10 +225,10 @@ fn a_component_that_refuses_its_snapshot_does_not_block_the_commit_on_top_of_it(
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.attach(1, None);
     node.ok(a, knob(2));
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     let error = || vec![Error::application(ErrorTag::InvalidValue, "no such table")];
     node.rejected(1, error());
     assert_eq!(node.reply(a), Some(Reply::Ok));
@@ -245,7 +245,7 @@ fn a_component_that_refuses_its_snapshot_raises_an_alarm_and_the_next_commit_can
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.attach(1, None);
     node.rejected(1, vec![Error::application(ErrorTag::InvalidValue, "no such table")]);
     assert!(
@@ -253,7 +253,7 @@ fn a_component_that_refuses_its_snapshot_raises_an_alarm_and_the_next_commit_can
     );
     node.told.clear();
     node.ok(a, knob(2));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     assert!(matches!(node.told[..], [Output::Snapshot { revision: 2, .. }]));
     node.loaded(1);
     assert_eq!(node.alarms(), vec![]);
@@ -265,7 +265,7 @@ fn a_killed_session_takes_its_undecided_commit_along() {
     let (a, b) = (node.open("ada"), node.open("bob"));
     node.attach(1, Some(0));
     node.ok(a, knob(1));
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.ok(b, Request::KillSession { session: a });
     assert!(matches!(node.told.last(), Some(Output::Abort { .. })));
     assert_eq!((node.running().as_str(), node.journal.len()), ("", 0));
@@ -279,7 +279,7 @@ fn a_session_that_is_lost_while_it_commits_leaves_a_whole_commit_and_no_lock() {
     node.ok(a, lock(Candidate));
     node.ok(a, knob(1));
     node.hold_journal = true;
-    node.send(a, Request::Commit);
+    node.send(a, commit());
     node.drop_session(a);
     node.answer_held();
     assert!(node.running().contains("<knob>1</knob>"));

@@ -9,7 +9,7 @@ use cats_mgmtd_core::{
     TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorTag};
-use node::{Node, config, edit, edit_with, knob};
+use node::{Node, commit, config, edit, edit_with, knob};
 
 use Datastore::{Candidate, Running};
 
@@ -60,7 +60,7 @@ fn a_copy_replaces_the_whole_candidate() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.ok(a, edit(TWO_ITEMS));
     node.ok(a, Request::CopyConfig { target: Candidate, source: Source::Config(config("<mode>x</mode>")) });
     let candidate = node.config(a, Candidate);
@@ -159,7 +159,7 @@ fn a_filter_selects_and_an_empty_one_selects_nothing() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, edit(&format!("<knob>1</knob>{TWO_ITEMS}")));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     let mut read = |filter: &str| match node
         .ask(a, Request::GetConfig { source: Running, filter: Some(filter.into()) })
     {
@@ -182,7 +182,7 @@ fn get_shows_running_and_what_the_component_tells_for_the_filters_paths() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.attach(1, Some(1));
     let only_config = "<filter><bench xmlns=\"urn:probe:bench\"><knob/></bench></filter>";
     let Reply::Data(reading) = node.ask(a, get(Some(only_config))) else { panic!("data") };

@@ -6,7 +6,7 @@ mod node;
 
 use cats_mgmtd_core::{Datastore, End, Limits, Request, SessionId};
 use cats_yang_tree::error::ErrorTag;
-use node::{Node, holder, knob, lock, unlock};
+use node::{Node, commit, holder, knob, lock, unlock};
 
 use Datastore::{Candidate, Running};
 
@@ -58,7 +58,7 @@ fn unlocking_the_candidate_discards_what_is_not_committed() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.ok(a, knob(1));
-    node.ok(a, Request::Commit);
+    node.ok(a, commit());
     node.ok(a, lock(Candidate));
     node.ok(a, knob(2));
     node.ok(a, unlock(Candidate));
@@ -126,7 +126,7 @@ fn what_another_session_has_locked_is_in_use() {
     for request in [
         knob(1),
         Request::DiscardChanges,
-        Request::Commit,
+        commit(),
         Request::CopyConfig { target: Candidate, source: cats_mgmtd_core::Source::Config(config) },
     ] {
         assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
@@ -134,7 +134,7 @@ fn what_another_session_has_locked_is_in_use() {
     node.ok(a, unlock(Candidate));
     node.ok(b, knob(1));
     node.ok(a, lock(Running));
-    assert_eq!(node.refused(b, Request::Commit).tag, ErrorTag::InUse, "running is locked");
+    assert_eq!(node.refused(b, commit()).tag, ErrorTag::InUse, "running is locked");
     assert!(node.config(b, Candidate).contains("<knob>1</knob>"));
 }
 

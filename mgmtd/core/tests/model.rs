@@ -8,7 +8,7 @@ mod node;
 
 use cats_mgmtd_core::{Datastore, End, Limits, Output, PREPARE_TIMEOUT, Reply, Request, SessionId};
 use cats_yang_tree::error::{Error, ErrorTag};
-use node::{Node, edit, lock, unlock};
+use node::{Node, commit, edit, lock, unlock};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -227,11 +227,11 @@ impl Run {
         let reference = &self.reference;
         let allowed = reference.free(Running, by) && reference.free(Candidate, by);
         if !allowed || reference.candidate == reference.running {
-            return self.expect(by, Request::Commit, allowed);
+            return self.expect(by, commit(), allowed);
         }
         let revision = reference.revision + 1;
         (self.node.hold_oracle, self.node.hold_journal) = (true, true);
-        self.node.send(by, Request::Commit);
+        self.node.send(by, commit());
         let done = self.through(by, fate, revision);
         (self.node.hold_oracle, self.node.hold_journal) = (false, false);
         assert!(!self.node.core.commit_in_flight());

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::files;
 use crate::frame::{self, Scan};
-use crate::record::{About, FORMAT, JournalHead, Record, join, split};
+use crate::record::{FORMAT, JournalHead, Record, is_known, join, split};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Journal {
         loop {
             match frame::scan(bytes, offset) {
                 Scan::Record { payload, next } => {
-                    let record = read_record(payload)
+                    let record = Record::decode(payload)
                         .and_then(|record| follows(last, record))
                         .map_err(|what| StoreError::corrupt(path, offset as u64, what))?;
                     last = record.about.revision;
@@ -72,7 +72,7 @@ impl Journal {
         if let Some(reason) = &self.poisoned {
             return Err(StoreError::Poisoned { path: self.path.clone(), reason: reason.clone() });
         }
-        let payload = join(&record.about, &record.changes)?;
+        let payload = record.encode()?;
         if payload.len() > frame::MAX_PAYLOAD {
             return Err(StoreError::TooBig { size: payload.len(), limit: frame::MAX_PAYLOAD });
         }
@@ -116,19 +116,14 @@ fn read_head(path: &Path, bytes: &[u8]) -> Result<(JournalHead, usize), StoreErr
         return Err(StoreError::corrupt(path, 0, "the journal's head is not readable"));
     };
     let (head, _) = split::<JournalHead>(payload).map_err(|what| StoreError::corrupt(path, 0, what))?;
-    if head.format != FORMAT {
+    if !is_known(head.format) {
         return Err(StoreError::Format { path: path.to_path_buf(), found: head.format, known: FORMAT });
     }
     Ok((head, next))
 }
 
-fn read_record(payload: &[u8]) -> Result<Record, String> {
-    let (about, changes) = split::<About>(payload)?;
-    Ok(Record { about, changes: changes.to_vec() })
-}
-
 fn follows(last: u64, record: Record) -> Result<Record, String> {
-    if record.about.revision == last + 1 {
+    if record.is_next(last) {
         Ok(record)
     } else {
         Err(format!("revision {} follows revision {last}", record.about.revision))

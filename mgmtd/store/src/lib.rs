@@ -7,7 +7,10 @@
 //! Files of a state directory: `lock` (held while a daemon runs), `running.journal` (a head, then one record a
 //! commit), `running.snapshot` (the configuration that the journal starts from; absent until the first
 //! compaction). The last two are replaced by renaming, and a crash between the two renames of a compaction leaves
-//! a journal that overlaps the snapshot, which recovery skips.
+//! a journal that the snapshot holds already, which recovery replaces.
+//!
+//! A confirmed commit (RFC 6241 section 8.4) is a record that says until when it waits, and how to undo it. The last
+//! record, or the snapshot when there is none, says whether one waits.
 
 mod checksum;
 mod error;
@@ -18,11 +21,11 @@ mod lock;
 mod record;
 
 pub use error::StoreError;
-pub use record::{About, ModuleRevision, Record, Snapshot};
+pub use record::{About, Confirm, ModuleRevision, Pending, Record, Snapshot};
 
 use journal::{Found, Journal};
 use lock::Lock;
-use record::{FORMAT, JournalHead, SnapshotHead, join, split};
+use record::{FORMAT, JournalHead, SnapshotHead, is_known, join, split};
 use std::path::{Path, PathBuf};
 
 /// What a store is opened with.
@@ -54,12 +57,16 @@ pub struct Recovered {
     pub store: Store,
     /// The configuration to start from; none is the empty one of revision 0.
     pub snapshot: Option<Snapshot>,
-    /// The commits to apply to it, in order, each of the next revision.
+    /// The commits to apply to it, in order, each of the next revision, and notes between them.
     pub records: Vec<Record>,
+    /// The confirmed commit that waits for its confirmation.
+    pub pending: Option<Pending>,
     /// Bytes of an incomplete last write that were cut off; the commit they belong to was never acknowledged.
     pub torn: u64,
     /// The module set that the stored configuration was valid in.
     pub modules: Vec<ModuleRevision>,
+    /// The files have an earlier format, which cannot hold all that is recorded now: [`Store::compact`] renews them.
+    pub outdated: bool,
 }
 
 impl Store {
@@ -87,16 +94,28 @@ impl Store {
             );
             return Err(StoreError::corrupt(&journal_path, 0, what));
         }
-        records.retain(|record| record.about.revision > start);
+        let mut journal = journal;
+        if journal.head.base < start {
+            // A compaction stopped half-way, and the snapshot holds what the journal does.
+            records.retain(|record| record.about.revision > start);
+            if records.is_empty() {
+                journal = Journal::create(&journal_path, journal.head.after(start))?;
+            }
+        }
         let last = records.last().map_or(start, |record| record.about.revision);
+        let pending = match records.last() {
+            Some(record) => record.pending.clone(),
+            None => snapshot.as_ref().and_then(|snapshot| snapshot.pending.clone()),
+        };
         // A compaction that stopped half-way leaves the newer module set in the snapshot.
         let modules = match &snapshot {
             Some(snapshot) => snapshot.modules.clone(),
             None => journal.head.modules.clone(),
         };
+        let outdated = journal.head.format < FORMAT;
         let compact_at = options.compact_at;
         let store = Store { journal, journal_path, snapshot_path, last, compact_at, _lock: lock };
-        Ok(Recovered { store, snapshot, records, torn, modules })
+        Ok(Recovered { store, snapshot, records, pending, torn, modules, outdated })
     }
 
     /// Makes a commit durable: when this returns, the commit is decided.
@@ -105,7 +124,7 @@ impl Store {
     /// After any error the commit is not in the journal, or the journal takes no further one
     /// ([`StoreError::Poisoned`]) because what the disk holds is unknown.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        if record.about.revision != self.last + 1 {
+        if !record.is_next(self.last) {
             return Err(StoreError::OutOfOrder { last: self.last, found: record.about.revision });
         }
         self.journal.append(record)?;
@@ -118,17 +137,28 @@ impl Store {
         self.journal.size() >= self.compact_at
     }
 
-    /// Replaces snapshot and journal by a snapshot of the last revision and an empty journal.
+    /// Replaces snapshot and journal by a snapshot of the last revision and an empty journal. `pending` is what the
+    /// last record has.
     ///
     /// # Errors
     /// [`StoreError::Io`]; the commits recorded so far are kept whatever happens.
-    pub fn compact(&mut self, modules: &[ModuleRevision], config: &[u8]) -> Result<(), StoreError> {
-        if config.len() > frame::MAX_PAYLOAD {
-            return Err(StoreError::TooBig { size: config.len(), limit: frame::MAX_PAYLOAD });
+    pub fn compact(
+        &mut self,
+        modules: &[ModuleRevision],
+        config: &[u8],
+        pending: Option<&Pending>,
+    ) -> Result<(), StoreError> {
+        let undo = pending.map(|pending| pending.undo.as_slice());
+        for part in [Some(config), undo].into_iter().flatten() {
+            if part.len() > frame::MAX_PAYLOAD {
+                return Err(StoreError::TooBig { size: part.len(), limit: frame::MAX_PAYLOAD });
+            }
         }
-        let head = SnapshotHead { format: FORMAT, revision: self.last, modules: modules.to_vec() };
+        let confirm = pending.map(|pending| pending.confirm.clone());
+        let head = SnapshotHead { format: FORMAT, revision: self.last, modules: modules.to_vec(), confirm };
         let head = frame::encode(&join(&head, b"")?);
-        files::replace(&self.snapshot_path, &[&head, &frame::encode(config)])?;
+        let undo = undo.map(frame::encode).unwrap_or_default();
+        files::replace(&self.snapshot_path, &[&head, &frame::encode(config), &undo])?;
         let head = JournalHead {
             format: FORMAT,
             instance: self.journal.head.instance.clone(),
@@ -170,9 +200,13 @@ fn read_snapshot(path: &Path) -> Result<Option<Snapshot>, StoreError> {
     };
     let (head, next) = part(0)?;
     let (head, _) = split::<SnapshotHead>(head).map_err(|what| StoreError::corrupt(path, 0, what))?;
-    if head.format != FORMAT {
+    if !is_known(head.format) {
         return Err(StoreError::Format { path: path.to_path_buf(), found: head.format, known: FORMAT });
     }
-    let (config, _) = part(next)?;
-    Ok(Some(Snapshot { revision: head.revision, modules: head.modules, config: config.to_vec() }))
+    let (config, next) = part(next)?;
+    let pending = match head.confirm {
+        Some(confirm) => Some(Pending { confirm, undo: part(next)?.0.to_vec() }),
+        None => None,
+    };
+    Ok(Some(Snapshot { revision: head.revision, modules: head.modules, config: config.to_vec(), pending }))
 }

@@ -3,16 +3,47 @@
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Version of the files' layout.
-pub(crate) const FORMAT: u32 = 1;
+/// Version of the files' layout. 1 had no confirmed commits.
+pub(crate) const FORMAT: u32 = 2;
 
-/// One committed change of the running configuration.
+/// Whether this version reads files of `format`.
+pub(crate) fn is_known(format: u32) -> bool {
+    (1..=FORMAT).contains(&format)
+}
+
+/// One committed change of the running configuration; or a note, which repeats the last revision, changes nothing
+/// and only says what becomes of a confirmed commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Who and when.
     pub about: About,
-    /// The changes, as the JSON list of `yang/tree`: qualified paths and RFC 7951 values.
+    /// The changes, as the JSON list of `yang/tree`: qualified paths and RFC 7951 values. Empty in a note.
     pub changes: Vec<u8>,
+    /// The confirmed commit that waits for its confirmation from here on; none settles any before.
+    pub pending: Option<Pending>,
+}
+
+/// A confirmed commit that is not confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Until when, and by whom.
+    pub confirm: Confirm,
+    /// The changes from the record's configuration back to the one before the confirmed commit.
+    pub undo: Vec<u8>,
+}
+
+/// The head of a [`Pending`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirm {
+    /// When its time is up: microseconds since 1970-01-01T00:00:00Z.
+    pub deadline: u64,
+    /// The time that it was given, seconds.
+    pub timeout: u32,
+    /// Its `persist` (RFC 6241 section 8.4.5.1); absent: it ends with its session.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub persist: Option<String>,
+    /// Names the time from a start of the machine to the next.
+    pub boot: String,
 }
 
 /// The head of a [`Record`].
@@ -37,6 +68,8 @@ pub struct Snapshot {
     pub modules: Vec<ModuleRevision>,
     /// The configuration as one RFC 7951 JSON object.
     pub config: Vec<u8>,
+    /// The confirmed commit that waited when it was made.
+    pub pending: Option<Pending>,
 }
 
 /// One implemented module of the set that stored configuration belongs to.
@@ -60,12 +93,65 @@ pub(crate) struct JournalHead {
     pub(crate) modules: Vec<ModuleRevision>,
 }
 
-/// The first line of a snapshot.
+/// The first line of a snapshot; with `confirm` a third part follows the configuration, the undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotHead {
     pub(crate) format: u32,
     pub(crate) revision: u64,
     pub(crate) modules: Vec<ModuleRevision>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) confirm: Option<Confirm>,
+}
+
+/// The first line of a record; with `confirm` the undo stands behind the changes.
+#[derive(Debug, Serialize, Deserialize)]
+struct RecordHead {
+    #[serde(flatten)]
+    about: About,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    confirm: Option<PendingHead>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PendingHead {
+    #[serde(flatten)]
+    confirm: Confirm,
+    /// Bytes of the undo.
+    undo: usize,
+}
+
+impl JournalHead {
+    /// The head of the journal that goes on from `base`.
+    pub(crate) fn after(&self, base: u64) -> Self {
+        Self { format: FORMAT, base, ..self.clone() }
+    }
+}
+
+impl Record {
+    /// Can it stand behind a record of revision `last`?
+    pub(crate) fn is_next(&self, last: u64) -> bool {
+        let note = self.changes.is_empty() && self.about.revision == last;
+        note || self.about.revision == last + 1
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        let confirm = self.pending.as_ref();
+        let confirm =
+            confirm.map(|pending| PendingHead { confirm: pending.confirm.clone(), undo: pending.undo.len() });
+        let mut payload = join(&RecordHead { about: self.about.clone(), confirm }, &self.changes)?;
+        payload.extend_from_slice(self.pending.as_ref().map_or(&[], |pending| &pending.undo));
+        Ok(payload)
+    }
+
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, String> {
+        let (RecordHead { about, confirm }, body) = split::<RecordHead>(payload)?;
+        let Some(PendingHead { confirm, undo }) = confirm else {
+            return Ok(Self { about, changes: body.to_vec(), pending: None });
+        };
+        let at = body.len().checked_sub(undo).ok_or("a record's undo is longer than the record")?;
+        let (changes, undo) = body.split_at(at);
+        Ok(Self { about, changes: changes.to_vec(), pending: Some(Pending { confirm, undo: undo.to_vec() }) })
+    }
 }
 
 /// Head and body as one payload.

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
-use cats_mgmtd_store::{About, ModuleRevision, Options, Record, Recovered, Store, StoreError};
+use cats_mgmtd_store::{
+    About, Confirm, ModuleRevision, Options, Pending, Record, Recovered, Store, StoreError,
+};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +22,18 @@ fn open(dir: &Path) -> Result<Recovered, StoreError> {
 
 fn record(revision: u64, changes: &str) -> Record {
     let about = About { revision, at: 1_000 + revision, user: "ada".into(), session: 7 };
-    Record { about, changes: changes.as_bytes().to_vec() }
+    Record { about, changes: changes.as_bytes().to_vec(), pending: None }
+}
+
+/// A confirmed commit that `undo` takes back.
+fn pending(undo: &str) -> Pending {
+    let confirm = Confirm {
+        deadline: 9_000_000,
+        timeout: 600,
+        persist: Some("token \n\u{e9}".into()),
+        boot: "b-1".into(),
+    };
+    Pending { confirm, undo: undo.as_bytes().to_vec() }
 }
 
 /// A store with commits 1..=n and its directory.
@@ -111,7 +124,7 @@ fn a_compacted_store_starts_from_its_snapshot() {
     let (_dir, path) = filled(3);
     let mut store = open(&path).unwrap().store;
     let before = fs::metadata(path.join(JOURNAL)).unwrap().len();
-    store.compact(&modules(), b"{\"a:b\":{}}").unwrap();
+    store.compact(&modules(), b"{\"a:b\":{}}", None).unwrap();
     assert!(fs::metadata(path.join(JOURNAL)).unwrap().len() < before);
     store.append(&record(4, "[4]")).unwrap();
     drop(store);
@@ -128,7 +141,7 @@ fn the_journal_asks_for_compaction_at_its_bound() {
     assert!(!store.wants_compaction());
     store.append(&record(1, &" ".repeat(4096))).unwrap();
     assert!(store.wants_compaction());
-    store.compact(&modules(), b"{}").unwrap();
+    store.compact(&modules(), b"{}", None).unwrap();
     assert!(!store.wants_compaction());
 }
 
@@ -137,7 +150,7 @@ fn a_crash_between_the_two_renames_of_a_compaction_loses_and_repeats_nothing() {
     let (_dir, path) = filled(3);
     let old_journal = fs::read(path.join(JOURNAL)).unwrap();
     let mut store = open(&path).unwrap().store;
-    store.compact(&modules(), b"{}").unwrap();
+    store.compact(&modules(), b"{}", None).unwrap();
     drop(store);
     fs::write(path.join(JOURNAL), &old_journal).unwrap();
     fs::write(path.join("running.journal.new"), b"half").unwrap();
@@ -155,7 +168,7 @@ fn an_unfinished_snapshot_is_ignored_and_a_damaged_one_refused() {
     fs::write(path.join("running.snapshot.new"), b"CATR half").unwrap();
     assert_eq!(revisions(&open(&path).unwrap()), vec![1, 2]);
     let mut store = open(&path).unwrap().store;
-    store.compact(&modules(), b"{\"a:b\":1}").unwrap();
+    store.compact(&modules(), b"{\"a:b\":1}", None).unwrap();
     drop(store);
     let whole = fs::read(path.join(SNAPSHOT)).unwrap();
     for at in 0..whole.len() {
@@ -172,7 +185,7 @@ fn an_unfinished_snapshot_is_ignored_and_a_damaged_one_refused() {
 fn a_journal_whose_snapshot_is_gone_is_refused_rather_than_started_empty() {
     let (_dir, path) = filled(2);
     let mut store = open(&path).unwrap().store;
-    store.compact(&modules(), b"{}").unwrap();
+    store.compact(&modules(), b"{}", None).unwrap();
     drop(store);
     fs::remove_file(path.join(SNAPSHOT)).unwrap();
     let refused = open(&path).unwrap_err().to_string();
@@ -186,7 +199,7 @@ fn a_journal_whose_snapshot_is_gone_is_refused_rather_than_started_empty() {
 fn a_lost_journal_starts_another_history_after_the_snapshot() {
     let (_dir, path) = filled(2);
     let mut store = open(&path).unwrap().store;
-    store.compact(&modules(), b"{}").unwrap();
+    store.compact(&modules(), b"{}", None).unwrap();
     drop(store);
     fs::remove_file(path.join(JOURNAL)).unwrap();
     let options = Options { modules: modules(), new_instance: "i-2".into(), compact_at: 4096 };
@@ -203,16 +216,107 @@ fn a_revision_out_of_order_is_refused() {
     store.append(&record(3, "[]")).unwrap();
 }
 
+/// Replaces the journal's head by one of another format.
+fn set_format(path: &Path, found: u32, wanted: u32) {
+    let journal = fs::read(path.join(JOURNAL)).unwrap();
+    let length = u32::from_le_bytes(journal[4..8].try_into().unwrap()) as usize;
+    let (head, rest) = (&journal[12..12 + length], &journal[12 + length..]);
+    let text = String::from_utf8(head.to_vec()).unwrap();
+    let (old, new) = (format!("\"format\":{found}"), format!("\"format\":{wanted}"));
+    assert!(text.contains(&old), "{text}");
+    fs::write(path.join(JOURNAL), [framed(text.replace(&old, &new).as_bytes()), rest.to_vec()].concat())
+        .unwrap();
+}
+
 #[test]
 fn files_of_a_later_format_are_refused_by_name() {
     let (_dir, path) = filled(0);
+    set_format(&path, 2, 3);
+    assert!(matches!(open(&path), Err(StoreError::Format { found: 3, known: 2, .. })));
+}
+
+#[test]
+fn files_of_the_first_format_are_read_and_renewed_by_a_compaction() {
+    let (_dir, path) = filled(2);
+    set_format(&path, 2, 1);
+    let found = open(&path).unwrap();
+    assert_eq!((revisions(&found), found.outdated, found.pending), (vec![1, 2], true, None));
+    let mut store = found.store;
+    store.compact(&modules(), b"{}", None).unwrap();
+    drop(store);
+    let found = open(&path).unwrap();
+    assert_eq!((found.outdated, found.store.revision(), found.store.instance()), (false, 2, "i-1"));
+}
+
+#[test]
+fn a_confirmed_commit_waits_until_a_record_settles_it() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    let confirmed = Record { pending: Some(pending("[\"back\"]")), ..record(2, "[2]") };
+    store.append(&confirmed).unwrap();
+    drop(store);
+    let mut found = open(&path).unwrap();
+    assert_eq!((&found.records[1], found.pending), (&confirmed, Some(pending("[\"back\"]"))));
+    found.store.append(&record(3, "[3]")).unwrap();
+    drop(found.store);
+    assert_eq!(open(&path).unwrap().pending, None);
+}
+
+#[test]
+fn a_note_repeats_the_revision_and_says_what_becomes_of_a_confirmed_commit() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    store.append(&Record { pending: Some(pending("[1]")), ..record(2, "[2]") }).unwrap();
+    let longer = Record { pending: Some(pending("[2]")), ..record(2, "") };
+    store.append(&longer).unwrap();
+    drop(store);
+    let mut found = open(&path).unwrap();
+    assert_eq!((found.store.revision(), found.pending.clone()), (2, longer.pending));
+    let refused = found.store.append(&record(2, "[]")).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::OutOfOrder { last: 2, found: 2 }),
+        "a change has a revision of its own"
+    );
+    found.store.append(&record(2, "")).unwrap();
+    drop(found);
+    let found = open(&path).unwrap();
+    assert_eq!((revisions(&found), found.pending), (vec![1, 2, 2, 2], None));
+}
+
+#[test]
+fn a_compaction_keeps_the_confirmed_commit_that_waits_and_a_note_behind_it_settles_it() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    store.append(&Record { pending: Some(pending("[1]")), ..record(2, "[2]") }).unwrap();
     let journal = fs::read(path.join(JOURNAL)).unwrap();
-    let text = String::from_utf8_lossy(&journal).into_owned();
-    assert!(text.contains("\"format\":1"), "{text}");
-    // The same head with format 2 under a right checksum, as a later version would write it.
-    let payload = text[text.find('{').unwrap()..].replace("\"format\":1", "\"format\":2");
-    fs::write(path.join(JOURNAL), framed(payload.as_bytes())).unwrap();
-    assert!(matches!(open(&path), Err(StoreError::Format { found: 2, known: 1, .. })));
+    store.compact(&modules(), b"{}", Some(&pending("[1]"))).unwrap();
+    drop(store);
+    // Also when the new journal did not come to be.
+    for old in [false, true] {
+        if old {
+            fs::write(path.join(JOURNAL), &journal).unwrap();
+        }
+        let found = open(&path).unwrap();
+        assert_eq!((found.records.len(), found.pending), (0, Some(pending("[1]"))));
+    }
+    let mut store = open(&path).unwrap().store;
+    store.append(&record(2, "")).unwrap();
+    drop(store);
+    let found = open(&path).unwrap();
+    assert_eq!((found.store.revision(), found.pending), (2, None));
+}
+
+#[test]
+fn a_snapshot_with_a_confirmed_commit_is_refused_without_its_undo() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    store.compact(&modules(), b"{}", Some(&pending("[1]"))).unwrap();
+    drop(store);
+    let whole = fs::read(path.join(SNAPSHOT)).unwrap();
+    for cut in 1..20 {
+        fs::write(path.join(SNAPSHOT), &whole[..whole.len() - cut]).unwrap();
+        assert!(matches!(open(&path), Err(StoreError::Corrupt { .. })), "cut by {cut}");
+    }
 }
 
 fn framed(payload: &[u8]) -> Vec<u8> {
@@ -265,7 +369,7 @@ proptest! {
                     acknowledged.push(changes);
                 }
                 Step::Compact => {
-                    store.compact(&modules(), format!("{}", acknowledged.len()).as_bytes()).unwrap();
+                    store.compact(&modules(), format!("{}", acknowledged.len()).as_bytes(), None).unwrap();
                     folded = acknowledged.len();
                 }
                 Step::Restart => {}

@@ -4,8 +4,9 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
 
 use cats_mgmtd_core::{
-    Alarm, Attachment, ComponentId, Config, Core, Datastore, DefaultOperation, Edit, End, ErrorOption, Event,
-    Facts, Limits, ModuleText, Now, Output, Peer, Reply, Request, SessionId, TestOption, Ticket, Transport,
+    Alarm, Attachment, CommitOptions, ComponentId, Config, Core, Datastore, DefaultOperation, Edit, End,
+    ErrorOption, Event, Facts, Limits, ModuleText, Now, Output, Peer, Pending, Reply, Request, SessionId,
+    TestOption, Ticket, Transport,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -63,6 +64,8 @@ pub struct Node {
     pub hold_journal: bool,
     /// Revisions that were made durable.
     pub journal: Vec<(u64, Arc<ChangeSet>)>,
+    /// The confirmed commit that waits by the last record.
+    pub pending: Option<Arc<Pending>>,
 }
 
 impl Node {
@@ -101,6 +104,7 @@ impl Node {
             hold_checks: false,
             hold_journal: false,
             journal: Vec::new(),
+            pending: None,
         };
         node.run();
         node
@@ -191,8 +195,9 @@ impl Node {
         match self.held.pop_front() {
             Some(Output::Validate { ticket, base, new }) => self.judge(ticket, &base, new),
             Some(Output::Check { ticket, .. }) => self.core.handle_checked(ticket, Vec::new(), self.now),
-            Some(Output::Record { ticket, commit, changes }) => {
+            Some(Output::Record { ticket, commit, changes, pending, .. }) => {
                 self.journal.push((commit.revision, changes));
+                self.pending = pending;
                 self.core.handle_recorded(ticket, Ok(()), self.now);
             }
             other => panic!("nothing of that kind is held: {other:?}"),
@@ -249,8 +254,9 @@ impl Node {
                 Output::Check { ticket, .. } if !self.hold_checks => {
                     self.core.handle_checked(ticket, Vec::new(), self.now);
                 }
-                Output::Record { ticket, commit, changes } if !self.hold_journal => {
+                Output::Record { ticket, commit, changes, pending, .. } if !self.hold_journal => {
                     self.journal.push((commit.revision, changes));
+                    self.pending = pending;
                     self.core.handle_recorded(ticket, Ok(()), self.now);
                 }
                 Output::Validate { .. } | Output::Check { .. } | Output::Record { .. } => {
@@ -276,6 +282,11 @@ pub fn first_error(reply: Reply) -> Error {
 
 pub fn xml_of(schema: &Schema, tree: &Tree) -> String {
     view(tree, schema, Defaults::Explicit).to_xml()
+}
+
+/// A commit without parameters.
+pub fn commit() -> Request {
+    Request::Commit(CommitOptions::default())
 }
 
 /// A merge into the candidate.
