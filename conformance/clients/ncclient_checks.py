@@ -207,6 +207,38 @@ def failed_commit(server):
         assert gear(session, "candidate").xpath("//lx:knob/text()", namespaces=NS) == ["9"], "the candidate is lost"
 
 
+def confirmed_commit(server):
+    """Confirmed and kept, cancelled, left by its session, and confirmed by its name from another session."""
+    def knob(session):
+        return gear(session).xpath("//lx:knob/text()", namespaces=NS)
+
+    with server.connect() as session:
+        assert ":confirmed-commit" in session.server_capabilities
+        edit(session, "<knob>1</knob>")
+        session.commit(confirmed=True, timeout="300")
+        session.commit()
+        edit(session, "<knob>2</knob>")
+        session.commit(confirmed=True)
+        assert knob(session) == ["2"]
+        session.cancel_commit()
+        assert knob(session) == ["1"]
+        other = server.connect()
+        edit(other, "<knob>3</knob>")
+        other.commit(confirmed=True)
+        refused(session.commit, "in-use", type="protocol")
+        refused(lambda: session.lock("running"), "lock-denied", info=other.session_id)
+        other.close_session()
+        assert knob(session) == ["1"], "the session of a confirmed commit has ended"
+        other = server.connect()
+        edit(other, "<knob>4</knob>")
+        other.commit(confirmed=True, timeout="300", persist="token")
+        other.close_session()
+        assert knob(session) == ["4"]
+        refused(lambda: session.commit(persist_id="tokem"), "invalid-value", info="persist-id")
+        session.commit(persist_id="token")
+        assert knob(session) == ["4"]
+
+
 def validate(server):
     with server.connect() as session:
         edit(session, "<knob>1</knob>")
@@ -352,7 +384,7 @@ def slow_b(server):
 
 CHECKS = {check.__name__: check for check in (
     hello, get_config_filters, get_state, edit_operations, default_operations, edit_errors, choice_and_order,
-    commit_and_discard, failed_commit, validate, locks, kill_session, close_session, copy_config, get_schema,
+    commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, get_schema,
     unknown_operations, write_values, overlapping_services, slow_b,
 )}
 

@@ -78,6 +78,12 @@ fn copy_config_replaces_the_candidate() -> Result<()> {
     check("copy_config")
 }
 
+/// The cases C03, C05 and C07, of an unmodified client.
+#[test]
+fn a_confirmed_commit_is_confirmed_cancelled_left_and_taken_up_by_its_name() -> Result<()> {
+    check("confirmed_commit")
+}
+
 #[test]
 fn get_schema_serves_our_modules_and_the_standard_ones() -> Result<()> {
     check("get_schema")

@@ -7,7 +7,9 @@ use cats_cli_core::edit;
 use cats_cli_core::error::Error;
 use cats_cli_core::render::{self, Sign};
 use cats_cli_core::token::Token;
-use cats_mgmtd_netconf::{Datastore, DefaultOperation, ErrorOption, Operation, TestOption, XmlFragment};
+use cats_mgmtd_netconf::{
+    CommitOptions, Datastore, DefaultOperation, ErrorOption, Operation, TestOption, XmlFragment,
+};
 use cats_yang_tree::path::InstancePath;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::tree::Tree;
@@ -65,7 +67,7 @@ impl Shell {
             Command::Set(assignments) => self.edit(edit::set(&self.schema, &assignments))?,
             Command::Delete(path) => self.edit(edit::delete(&self.schema, &path))?,
             Command::Compare => self.compare(out)?,
-            Command::Commit => self.settle(&Operation::Commit)?,
+            Command::Commit => self.settle(&Operation::Commit(CommitOptions::default()))?,
             Command::CommitCheck => {
                 let source = cats_mgmtd_netconf::Source::Datastore(Datastore::Candidate);
                 self.simple(&Operation::Validate { source })?;

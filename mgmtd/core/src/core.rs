@@ -120,9 +120,10 @@ impl Core {
         (self.revision, &self.running)
     }
 
-    /// Whether a commit is on its way.
+    /// Whether a commit is on its way that a stop must wait for. A rollback that cannot be recorded is none: it is due
+    /// again at the next start.
     pub fn commit_in_flight(&self) -> bool {
-        self.commit.is_some()
+        self.commit.as_ref().is_some_and(|commit| !commit.is_unrecorded())
     }
 
     /// The alarms that stand.

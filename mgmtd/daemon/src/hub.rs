@@ -91,8 +91,6 @@ pub(crate) struct Hub {
     schema: Arc<Schema>,
     rules: Rules,
     workers: Workers,
-    /// What the commit that is being recorded changes.
-    deciding: Option<Arc<ChangeSet>>,
     sessions: BTreeMap<SessionId, Open>,
     engines: BTreeMap<ComponentId, mpsc::Sender<ToEngine>>,
     /// Inputs that follow from outputs which could not be carried out.
@@ -112,7 +110,6 @@ impl Hub {
             schema,
             rules,
             workers,
-            deciding: None,
             sessions: BTreeMap::new(),
             engines: BTreeMap::new(),
             failed: Vec::new(),
@@ -137,7 +134,10 @@ impl Hub {
             };
             tokio::select! {
                 input = inputs.recv() => match input {
-                    Some(Input::Stop) | None => stopping = true,
+                    Some(Input::Stop) | None => {
+                        stopping = true;
+                        self.core.handle_stop(now());
+                    }
                     Some(input) => self.handle(input),
                 },
                 () = due => self.core.handle_timeout(now()),
@@ -248,10 +248,9 @@ impl Hub {
                 let config = content::to_json(&self.schema, &tree).into_bytes();
                 self.tell(component, ToEngine::Snapshot { revision, config });
             }
-            Output::Record { ticket, commit, changes } => {
-                self.deciding = Some(Arc::clone(&changes));
-                if self.workers.recorder.try_send(recorder::Job::Record { ticket, commit, changes }).is_err()
-                {
+            Output::Record { ticket, commit, changes, pending, running } => {
+                let job = recorder::Job { ticket, commit, changes, pending, running };
+                if self.workers.recorder.try_send(job).is_err() {
                     self.failed.push(Input::Recorded { ticket, result: Err(overloaded("the journal")) });
                 }
             }
@@ -297,25 +296,27 @@ impl Hub {
                 tracing::info!(%session, user, ?why, "session ended")
             }
             Event::Committed { commit, changes } => {
-                tracing::info!(revision = commit.revision, user = commit.user, changes, "committed");
-                self.workers.revision.send_replace(commit.revision);
-                if let Some(changes) = self.deciding.take() {
-                    self.rules.follow(&self.schema, &changes);
-                }
-                let (_, running) = self.core.running();
-                let job = recorder::Job::Compact { tree: running.clone() };
-                if self.workers.recorder.try_send(job).is_err() {
-                    tracing::warn!("the journal was not looked at for folding; the next commit does it");
-                }
+                let (revision, count) = (commit.revision, changes.changes.len());
+                tracing::info!(revision, by = %commit.by, changes = count, "committed");
+                self.workers.revision.send_replace(revision);
+                self.rules.follow(&self.schema, changes);
             }
-            Event::CommitFailed { session, user, errors } => {
-                let first = errors.first().map(ToString::to_string).unwrap_or_default();
-                tracing::info!(%session, user, errors = errors.len(), %first, "commit failed");
+            Event::CommitFailed { by, errors } => {
+                tracing::info!(%by, errors = errors.len(), first = %first(errors), "commit failed");
+            }
+            Event::ConfirmedCommit { what, by } => tracing::info!(?what, %by, "confirmed commit"),
+            Event::RollbackRefused { component, errors } => {
+                let reason = first(errors);
+                tracing::warn!(component, reason, "the way back is refused; the configuration is sent whole");
             }
             Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
             Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
         }
     }
+}
+
+fn first(errors: &[Error]) -> String {
+    errors.first().map(ToString::to_string).unwrap_or_default()
 }
 
 fn overloaded(what: &str) -> Error {

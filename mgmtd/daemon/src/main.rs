@@ -15,6 +15,7 @@ mod recorder;
 mod rules;
 mod session;
 mod startup;
+mod waiting;
 
 use args::Args;
 use cats_mgmtd_transport::{Admission, Connection, HostKey, LocalListener, SshLimits, SshListener, Users};
@@ -60,7 +61,8 @@ async fn run(args: Args) -> Result<(), StartError> {
     std::fs::create_dir_all(&args.run_dir)
         .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
     let ready_file = ReadyFile::new(&args.run_dir)?;
-    let Ready { core, rules, schema, compiled, store, capabilities, content_id } = startup::prepare(&args)?;
+    let Ready { core, rules, schema, compiled, store, boot, capabilities, content_id } =
+        startup::prepare(&args)?;
     let (sender, inputs) = hub::channel();
     let (revision, revisions) = watch::channel(store.revision());
     let identity = engine::Identity { content_id, datastore_id: store.instance().to_owned() };
@@ -68,7 +70,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     let oracle = oracle::start(compiled, Arc::clone(&schema), startup::sessions(&args), sender.clone())
         .map_err(thread("oracle"))?;
     let (recorder, recording) =
-        recorder::start(store, Arc::clone(&schema), sender.clone()).map_err(thread("recorder"))?;
+        recorder::start(store, Arc::clone(&schema), boot, sender.clone()).map_err(thread("recorder"))?;
     let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, revision });
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared {

@@ -2,8 +2,8 @@
 
 use crate::content;
 use crate::hub::{HubSender, Input};
-use cats_mgmtd_core::{CommitRecord, Ticket};
-use cats_mgmtd_store::{About, ModuleRevision, Record, Store, StoreError};
+use cats_mgmtd_core::{Author, CommitRecord, Pending, Ticket};
+use cats_mgmtd_store::{About, Confirm, ModuleRevision, Record, Store, StoreError};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
@@ -11,16 +11,19 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// Jobs that may wait. The core has one commit in flight and asks for one compaction after it.
+/// Jobs that may wait. The core has one commit in flight.
 const QUEUE: usize = 4;
 
-/// What the recorder does.
+/// A commit to be made durable.
 #[derive(Debug)]
-pub(crate) enum Job {
-    /// Make a commit durable.
-    Record { ticket: Ticket, commit: CommitRecord, changes: Arc<ChangeSet> },
-    /// Fold the journal into a snapshot of the configuration that was last recorded, if it has grown enough.
-    Compact { tree: Tree },
+pub(crate) struct Job {
+    pub(crate) ticket: Ticket,
+    pub(crate) commit: CommitRecord,
+    pub(crate) changes: Arc<ChangeSet>,
+    /// The confirmed commit that waits after it.
+    pub(crate) pending: Option<Arc<Pending>>,
+    /// The configuration after it, for the snapshot that the journal is folded into when it has grown enough.
+    pub(crate) running: Tree,
 }
 
 /// Starts the thread; it ends when the sender is dropped.
@@ -30,52 +33,61 @@ pub(crate) enum Job {
 pub(crate) fn start(
     store: Store,
     schema: Arc<Schema>,
+    boot: String,
     hub: HubSender,
 ) -> std::io::Result<(mpsc::Sender<Job>, JoinHandle<()>)> {
     let (sender, receiver) = mpsc::channel(QUEUE);
     let thread = std::thread::Builder::new()
         .name("recorder".to_owned())
-        .spawn(move || Recorder { store, schema, hub }.run(receiver))?;
+        .spawn(move || Recorder { store, schema, boot, hub }.run(receiver))?;
     Ok((sender, thread))
 }
 
 struct Recorder {
     store: Store,
     schema: Arc<Schema>,
+    /// Names the time since the machine started.
+    boot: String,
     hub: HubSender,
 }
 
 impl Recorder {
     fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(job) = jobs.blocking_recv() {
-            match job {
-                Job::Record { ticket, commit, changes } => {
-                    let result = self.record(&commit, &changes);
-                    // A hub that is gone waits for no answer.
-                    let _ = self.hub.blocking_send(Input::Recorded { ticket, result });
-                }
-                Job::Compact { tree } => self.compact(&tree),
+        while let Some(Job { ticket, commit, changes, pending, running }) = jobs.blocking_recv() {
+            let result = self.record(&commit, &changes, pending.as_deref());
+            let recorded = result.is_ok();
+            // A hub that is gone waits for no answer.
+            let _ = self.hub.blocking_send(Input::Recorded { ticket, result });
+            if recorded {
+                self.compact(&running, pending.as_deref());
             }
         }
     }
 
-    fn record(&mut self, commit: &CommitRecord, changes: &ChangeSet) -> Result<(), Error> {
-        let about = About {
-            revision: commit.revision,
-            at: commit.unix_us,
-            user: commit.user.clone(),
-            session: commit.session.0,
-        };
-        let changes = content::record(&self.schema, changes)?;
-        self.store.append(&Record { about, changes }).map_err(|error| failed(&error))
+    fn record(
+        &mut self,
+        commit: &CommitRecord,
+        changes: &ChangeSet,
+        pending: Option<&Pending>,
+    ) -> Result<(), Error> {
+        let record = record_of(&self.schema, &self.boot, commit, changes, pending)?;
+        self.store.append(&record).map_err(|error| failed(&error))
     }
 
-    fn compact(&mut self, tree: &Tree) {
+    fn compact(&mut self, tree: &Tree, pending: Option<&Pending>) {
         if !self.store.wants_compaction() {
             return;
         }
         let config = content::to_json(&self.schema, tree).into_bytes();
-        match self.store.compact(&modules_of(&self.schema), &config) {
+        let done = pending
+            .map(|pending| stored(&self.schema, &self.boot, pending))
+            .transpose()
+            .map_err(|error| error.to_string())
+            .and_then(|pending| {
+                let modules = modules_of(&self.schema);
+                self.store.compact(&modules, &config, pending.as_ref()).map_err(|error| error.to_string())
+            });
+        match done {
             Ok(()) => {
                 tracing::info!(revision = self.store.revision(), "the journal is folded into a snapshot")
             }
@@ -84,6 +96,39 @@ impl Recorder {
             }
         }
     }
+}
+
+/// A commit as the journal holds it.
+///
+/// # Errors
+/// When a value has no JSON form, which is a bug of ours.
+pub(crate) fn record_of(
+    schema: &Schema,
+    boot: &str,
+    commit: &CommitRecord,
+    changes: &ChangeSet,
+    pending: Option<&Pending>,
+) -> Result<Record, Error> {
+    let (session, user) = match &commit.by {
+        Author::Session { session, user } => (session.0, user.clone()),
+        Author::Server => (0, "cats-mgmtd".to_owned()),
+    };
+    Ok(Record {
+        about: About { revision: commit.revision, at: commit.unix_us, user, session },
+        changes: if changes.is_empty() { Vec::new() } else { content::record(schema, changes)? },
+        pending: pending.map(|pending| stored(schema, boot, pending)).transpose()?,
+    })
+}
+
+/// A confirmed commit that waits, as the store holds it.
+fn stored(schema: &Schema, boot: &str, pending: &Pending) -> Result<cats_mgmtd_store::Pending, Error> {
+    let confirm = Confirm {
+        deadline: pending.deadline_us,
+        timeout: pending.timeout_s,
+        persist: pending.persist.clone(),
+        boot: boot.to_owned(),
+    };
+    Ok(cats_mgmtd_store::Pending { confirm, undo: content::record(schema, &pending.undo)? })
 }
 
 fn failed(error: &StoreError) -> Error {

@@ -3,8 +3,8 @@
 use crate::hub::{HubSender, Input, Opened, now};
 use crate::random;
 use cats_mgmtd_core::{
-    Config, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request, SessionId, Source,
-    TestOption, Transport,
+    CommitOptions, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request,
+    SessionId, Source, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
 use cats_mgmtd_netconf::{Operation, Rpc, Settings, XmlFragment};
@@ -182,7 +182,8 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
         Operation::DeleteConfig { target } => Request::DeleteConfig { target: datastore(target) },
         Operation::Lock { target } => Request::Lock { target: datastore(target) },
         Operation::Unlock { target } => Request::Unlock { target: datastore(target) },
-        Operation::Commit => Request::Commit,
+        Operation::Commit(options) => Request::Commit(commit_options(options)),
+        Operation::CancelCommit { persist_id } => Request::CancelCommit { persist_id },
         Operation::DiscardChanges => Request::DiscardChanges,
         Operation::Validate { source: from } => Request::Validate { source: source(from, schema) },
         Operation::CloseSession => Request::CloseSession,
@@ -195,6 +196,13 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
         }
         Operation::Other { namespace, name, .. } => return Err(unknown_operation(&namespace, &name, schema)),
     })
+}
+
+fn commit_options(options: netconf::CommitOptions) -> CommitOptions {
+    let confirmed = options
+        .confirmed
+        .map(|confirmed| Confirmed { timeout_s: confirmed.timeout_s, persist: confirmed.persist });
+    CommitOptions { confirmed, persist_id: options.persist_id }
 }
 
 fn datastore(datastore: netconf::Datastore) -> Datastore {

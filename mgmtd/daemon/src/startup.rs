@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
+use crate::waiting::{self, Waiting};
 use crate::{content, hub, oracle, random};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
 use cats_mgmtd_netconf::names::{BASE_1_0, BASE_1_1};
@@ -44,6 +45,9 @@ pub(crate) enum StartError {
          {dir}/running.journal and {dir}/running.snapshot away to start empty", lines(.errors)
     )]
     Misfit { revision: u64, dir: PathBuf, errors: Vec<Error> },
+    /// The configuration before a confirmed commit cannot be recorded, by a fault of ours.
+    #[error("the configuration before a confirmed commit cannot be recorded: {0}")]
+    NotRecorded(Error),
     /// Anything else that the system refuses.
     #[error("{what}: {source}")]
     System { what: String, source: std::io::Error },
@@ -75,6 +79,7 @@ pub(crate) struct Ready {
     pub(crate) schema: Arc<Schema>,
     pub(crate) compiled: Compiled,
     pub(crate) store: Store,
+    pub(crate) boot: String,
     pub(crate) capabilities: Vec<String>,
     pub(crate) content_id: String,
 }
@@ -94,19 +99,30 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     }
     let revision = found.store.revision();
     let misfit = |errors| StartError::Misfit { revision, dir: args.state_dir.clone(), errors };
+    let boot = boot_id()?;
     let running = restore(&schema, &compiled, &found).map_err(misfit)?;
+    let waiting = waiting::find(&schema, &compiled, &running, found.pending.as_ref()).map_err(misfit)?;
+    let Recovered { mut store, modules, pending, outdated, .. } = found;
+    let now = hub::now();
+    let (running, waiting) = waiting::settle(&schema, &boot, (running, waiting), &mut store, now)?;
     let rules = Rules::new(&schema, &running).map_err(|error| misfit(vec![error]))?;
-    let Recovered { mut store, modules, .. } = found;
-    if modules != modules_of(&schema) {
+    if outdated || modules != modules_of(&schema) {
         let config = content::to_json(&schema, &running);
-        store.compact(&modules_of(&schema), config.as_bytes())?;
-        tracing::info!(revision, "the stored configuration was taken over into the present modules");
+        let pending = pending.filter(|_| waiting.is_some());
+        store.compact(&modules_of(&schema), config.as_bytes(), pending.as_ref())?;
+        tracing::info!(
+            revision = store.revision(),
+            "the stored configuration was taken over into the present modules"
+        );
     }
     let content_id = compiled.content_id().to_owned();
     let capabilities = capabilities(&schema, &compiled);
     let facts = facts(&schema, &compiled, &capabilities, sessions(args));
-    let core = Core::new(facts, running, revision, hub::now());
-    Ok(Ready { core, rules, schema, compiled, store, capabilities, content_id })
+    let mut core = Core::new(facts, running, store.revision(), now);
+    if let Some(Waiting { pending, base, .. }) = waiting {
+        core.resume(pending, base, now);
+    }
+    Ok(Ready { core, rules, schema, compiled, store, boot, capabilities, content_id })
 }
 
 fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {
@@ -128,9 +144,15 @@ fn restore(schema: &Schema, compiled: &Compiled, found: &Recovered) -> Result<Tr
         Some(snapshot) => content::from_json(schema, &snapshot.config)?,
         None => Tree::new(),
     };
-    for record in &found.records {
+    // A note changes nothing.
+    for record in found.records.iter().filter(|record| !record.changes.is_empty()) {
         tree = content::replay(schema, &tree, &record.changes).map_err(|error| vec![error])?;
     }
+    still_valid(schema, compiled, tree)
+}
+
+/// A configuration that was recorded, if it is still valid.
+pub(crate) fn still_valid(schema: &Schema, compiled: &Compiled, tree: Tree) -> Result<Tree, Vec<Error>> {
     let (valid, _) = oracle::judge(compiled, schema, &Tree::new(), tree.clone())?;
     if valid == tree {
         return Ok(valid);
@@ -170,7 +192,7 @@ fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], ses
 /// What the hello announces: what is built, the YANG library (RFC 8526), and the modules of YANG 1 (RFC 7950
 /// section 5.6.4 keeps those of 1.1 to the library).
 fn capabilities(schema: &Schema, compiled: &Compiled) -> Vec<String> {
-    let built = ["candidate:1.0", "rollback-on-error:1.0", "validate:1.1"];
+    let built = ["candidate:1.0", "confirmed-commit:1.1", "rollback-on-error:1.0", "validate:1.1"];
     let mut all: Vec<String> =
         built.iter().map(|name| format!("urn:ietf:params:netconf:capability:{name}")).collect();
     if let Some(library) = schema.modules.iter().find(|module| module.name == "ietf-yang-library") {
@@ -200,6 +222,13 @@ fn is_yang_1(text: &str) -> bool {
     let version =
         text.split_once("yang-version").map(|(_, rest)| rest.trim_start().trim_start_matches(['"', '\'']));
     !version.is_some_and(|version| version.starts_with("1.1"))
+}
+
+/// Names the time from this start of the machine to the next.
+fn boot_id() -> Result<String, StartError> {
+    let path = "/proc/sys/kernel/random/boot_id";
+    let text = std::fs::read_to_string(path).map_err(StartError::system(format!("cannot read {path}")))?;
+    Ok(text.trim().to_owned())
 }
 
 /// 128 random bits in hexadecimal.

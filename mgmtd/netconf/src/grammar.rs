@@ -3,12 +3,15 @@
 use crate::fragment::XmlFragment;
 use crate::names::{BASE, MONITORING};
 use crate::rpc::{
-    Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source, TestOption,
-    operation_not_supported,
+    CommitOptions, Confirmed, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source,
+    TestOption, operation_not_supported,
 };
 use crate::scan;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
 use roxmltree::{Document, Node};
+
+/// `persist` and `persist-id` may be so long, bytes.
+const TOKEN_MAX: usize = 1024;
 
 /// A refused message: what the reply repeats, as far as it could be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,9 +145,10 @@ fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Er
             given.only(&["target"])?;
             Operation::Unlock { target: given.datastore("target")? }
         }
-        "commit" => {
-            given.only(&[])?;
-            Operation::Commit
+        "commit" => Operation::Commit(commit(&given)?),
+        "cancel-commit" => {
+            given.only(&["persist-id"])?;
+            Operation::CancelCommit { persist_id: given.token("persist-id")? }
         }
         "discard-changes" => {
             given.only(&[])?;
@@ -194,6 +198,21 @@ fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
         )?,
         config: given.fragment(given.required("config")?),
     })
+}
+
+/// RFC 6241 section 8.4.5.1. What makes sense for a confirmed commit only is refused without `<confirmed/>`.
+fn commit(given: &Parameters<'_, '_, '_>) -> Result<CommitOptions, Error> {
+    given.only(&["confirmed", "confirm-timeout", "persist", "persist-id"])?;
+    let confirmed = given.optional("confirmed")?.is_some();
+    let timeout_s = given.timeout()?;
+    let persist = given.token("persist")?;
+    let persist_id = given.token("persist-id")?;
+    let alone = [(timeout_s.is_some(), "confirm-timeout"), (persist.is_some(), "persist")];
+    if let Some((_, name)) = alone.into_iter().find(|(given, _)| *given && !confirmed) {
+        return Err(missing_element("confirmed", format!("<{name}> goes with <confirmed/> only")));
+    }
+    let timeout_s = timeout_s.unwrap_or(Confirmed::DEFAULT_TIMEOUT_S);
+    Ok(CommitOptions { confirmed: confirmed.then_some(Confirmed { timeout_s, persist }), persist_id })
 }
 
 fn kill_session(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
@@ -281,6 +300,27 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
 
     fn fragment(&self, node: Node<'_, '_>) -> XmlFragment {
         XmlFragment::cut(node, self.source)
+    }
+
+    /// `confirm-timeout`.
+    fn timeout(&self) -> Result<Option<u32>, Error> {
+        let Some(node) = self.optional("confirm-timeout")? else { return Ok(None) };
+        let text = text_of(node);
+        match text.parse() {
+            Ok(seconds) if seconds > 0 => Ok(Some(seconds)),
+            _ => Err(invalid_value("confirm-timeout", &text, "a number of seconds from 1 to 4294967295")),
+        }
+    }
+
+    /// `persist` or `persist-id`.
+    fn token(&self, name: &'static str) -> Result<Option<String>, Error> {
+        let Some(token) = self.optional(name)?.map(text_of) else { return Ok(None) };
+        if token.len() > TOKEN_MAX {
+            let message = format!("<{name}> has {} bytes; at most {TOKEN_MAX} are accepted", token.len());
+            let error = Error::protocol(ErrorTag::InvalidValue, message);
+            return Err(error.with(ErrorInfo::BadElement(name.to_owned())));
+        }
+        Ok(Some(token))
     }
 
     fn filter(&self) -> Result<Option<XmlFragment>, Error> {

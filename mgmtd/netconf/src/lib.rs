@@ -28,7 +28,7 @@ pub use hello::{Hello, HelloError};
 pub use modules::{Modules, NoModules};
 pub use reply::{Reply, escape_text, write_reply};
 pub use rpc::{
-    Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source, TestOption,
-    operation_not_supported, unknown_namespace,
+    CommitOptions, Confirmed, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source,
+    TestOption, operation_not_supported, unknown_namespace,
 };
 pub use session::{CloseReason, Limits, Output, Refusals, Session, Settings, refuse_session};

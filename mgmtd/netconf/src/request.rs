@@ -2,7 +2,7 @@
 
 use crate::names::{BASE, MONITORING};
 use crate::reply::escape_text;
-use crate::rpc::{DefaultOperation, ErrorOption, Operation, Source, TestOption};
+use crate::rpc::{CommitOptions, Confirmed, DefaultOperation, ErrorOption, Operation, Source, TestOption};
 
 impl Operation {
     /// The operation element.
@@ -30,7 +30,10 @@ impl Operation {
             }
             Operation::Lock { target } => base("lock", &format!("<target><{}/></target>", target.name())),
             Operation::Unlock { target } => base("unlock", &format!("<target><{}/></target>", target.name())),
-            Operation::Commit => base("commit", ""),
+            Operation::Commit(options) => base("commit", &commit_xml(options)),
+            Operation::CancelCommit { persist_id } => {
+                base("cancel-commit", &element("persist-id", persist_id.as_deref()))
+            }
             Operation::DiscardChanges => base("discard-changes", ""),
             Operation::Validate { source } => base("validate", &source_xml(source)),
             Operation::CloseSession => base("close-session", ""),
@@ -54,6 +57,23 @@ fn source_xml(source: &Source) -> String {
         Source::Datastore(datastore) => format!("<source><{}/></source>", datastore.name()),
         Source::Config(config) => format!("<source>{config}</source>"),
     }
+}
+
+fn element(name: &str, value: Option<&str>) -> String {
+    value.map(|value| format!("<{name}>{}</{name}>", escape_text(value))).unwrap_or_default()
+}
+
+fn commit_xml(options: &CommitOptions) -> String {
+    let confirmed = options.confirmed.as_ref().map_or_else(String::new, |confirmed| {
+        let timeout = confirmed.timeout_s;
+        let timeout = if timeout == Confirmed::DEFAULT_TIMEOUT_S {
+            String::new()
+        } else {
+            element("confirm-timeout", Some(&timeout.to_string()))
+        };
+        format!("<confirmed/>{timeout}{}", element("persist", confirmed.persist.as_deref()))
+    });
+    confirmed + &element("persist-id", options.persist_id.as_deref())
 }
 
 fn default_operation_xml(value: DefaultOperation) -> &'static str {
@@ -81,9 +101,6 @@ fn error_option_xml(value: ErrorOption) -> &'static str {
 }
 
 fn get_schema_xml(identifier: &str, version: Option<&str>, format: Option<&str>) -> String {
-    let element = |name: &str, value: Option<&str>| {
-        value.map(|value| format!("<{name}>{}</{name}>", escape_text(value))).unwrap_or_default()
-    };
     format!(
         "<get-schema xmlns=\"{MONITORING}\">{}{}{}</get-schema>",
         element("identifier", Some(identifier)),

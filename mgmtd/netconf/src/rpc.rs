@@ -76,8 +76,13 @@ pub enum Operation {
         /// What is unlocked.
         target: Datastore,
     },
-    /// `<commit>` without parameters.
-    Commit,
+    /// `<commit>`.
+    Commit(CommitOptions),
+    /// `<cancel-commit>`.
+    CancelCommit {
+        /// The `persist` of the confirmed commit, when another session issued it.
+        persist_id: Option<String>,
+    },
     /// `<discard-changes>`.
     DiscardChanges,
     /// `<validate>`.
@@ -138,6 +143,29 @@ pub enum Source {
     Datastore(Datastore),
     /// A complete configuration in the request: the `<config>` element.
     Config(XmlFragment),
+}
+
+/// The parameters of `commit` (RFC 6241 section 8.4.5.1).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommitOptions {
+    /// It is to be taken back unless it is confirmed.
+    pub confirmed: Option<Confirmed>,
+    /// The `persist` of the confirmed commit that it follows or confirms.
+    pub persist_id: Option<String>,
+}
+
+/// `<confirmed/>`, and what goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmed {
+    /// `confirm-timeout` in seconds, 600 when absent; never 0.
+    pub timeout_s: u32,
+    /// Makes it outlive its session, and names it.
+    pub persist: Option<String>,
+}
+
+impl Confirmed {
+    /// `confirm-timeout` when it is absent.
+    pub const DEFAULT_TIMEOUT_S: u32 = 600;
 }
 
 /// `default-operation` of RFC 6241 section 7.2.

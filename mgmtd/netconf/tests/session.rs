@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use cats_mgmtd_netconf::{
-    Answer, Client, ClientOutput, ClientSettings, CloseReason, Datastore, DefaultOperation, ErrorOption,
-    FramingError, HelloError, Limits, Modules, NoModules, Operation, Output, Reply, Rpc, Session, Settings,
-    Source, TestOption, XmlFragment, names, refuse_session,
+    Answer, Client, ClientOutput, ClientSettings, CloseReason, CommitOptions, Confirmed, Datastore,
+    DefaultOperation, ErrorOption, FramingError, HelloError, Limits, Modules, NoModules, Operation, Output,
+    Reply, Rpc, Session, Settings, Source, TestOption, XmlFragment, names, refuse_session,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
 use proptest::prelude::*;
@@ -169,7 +169,7 @@ fn a_client_with_base_1_0_only_gets_end_of_message_framing() {
 fn bytes_behind_the_hello_belong_to_the_next_message() {
     let mut server = Server::new();
     server.feed(format!("{HELLO_11}{}", rpc("<commit/>")));
-    assert_eq!(server.requests[0].operation, Operation::Commit);
+    assert_eq!(server.requests[0].operation, Operation::Commit(CommitOptions::default()));
 }
 
 /// The case F05.
@@ -288,7 +288,6 @@ fn extra_attributes_are_echoed_with_what_their_prefixes_mean() {
 #[test]
 fn an_unknown_operation_in_the_base_namespace_is_not_supported() {
     assert_eq!(refused_rpc("<frobnicate/>").tag, ErrorTag::OperationNotSupported);
-    assert_eq!(refused_rpc("<cancel-commit/>").tag, ErrorTag::OperationNotSupported);
 }
 
 /// The case R06: what the schema must decide is handed out, with the error for a namespace it does not have.
@@ -396,9 +395,40 @@ fn an_rpc_has_exactly_one_operation() {
 }
 
 #[test]
+fn the_parameters_of_a_confirmed_commit_are_read_and_bounded() {
+    let found = operation("<commit><confirmed/></commit>");
+    let confirmed = Some(Confirmed { timeout_s: 600, persist: None });
+    assert_eq!(found, Operation::Commit(CommitOptions { confirmed, persist_id: None }));
+    let long = format!("<commit><persist-id>{}</persist-id></commit>", "x".repeat(1025));
+    for (content, tag, named) in [
+        (
+            "<commit><confirmed/><confirm-timeout>0</confirm-timeout></commit>",
+            ErrorTag::InvalidValue,
+            "confirm-timeout",
+        ),
+        (
+            "<commit><confirmed/><confirm-timeout>4294967296</confirm-timeout></commit>",
+            ErrorTag::InvalidValue,
+            "confirm-timeout",
+        ),
+        ("<commit><confirm-timeout>9</confirm-timeout></commit>", ErrorTag::MissingElement, "confirmed"),
+        ("<commit><persist>x</persist></commit>", ErrorTag::MissingElement, "confirmed"),
+        ("<commit><confirmed/><confirmed/></commit>", ErrorTag::BadElement, "confirmed"),
+        ("<cancel-commit><persist>x</persist></cancel-commit>", ErrorTag::UnknownElement, "persist"),
+        (&long, ErrorTag::InvalidValue, "persist-id"),
+    ] {
+        let error = refused_rpc(content);
+        assert_eq!(
+            (error.tag, &error.info[..]),
+            (tag, &[ErrorInfo::BadElement(named.to_owned())][..]),
+            "{content}"
+        );
+    }
+}
+
+#[test]
 fn what_is_not_announced_is_refused_with_the_place() {
     let cases = [
-        ("<commit><confirmed/></commit>", ErrorTag::UnknownElement, "confirmed"),
         ("<lock><target><startup/></target></lock>", ErrorTag::UnknownElement, "startup"),
         (
             "<copy-config><target><candidate/></target><source><url>file:///x</url></source></copy-config>",
@@ -642,7 +672,10 @@ fn a_client_and_a_server_agree_on_the_framing_and_match_replies() {
             server.drain();
             let settings = ClientSettings { bases: bases.clone(), ..ClientSettings::default() };
             let mut client = Client::new(settings, server.now);
-            assert!(client.request(&Operation::Commit).is_err(), "not before the hello");
+            assert!(
+                client.request(&Operation::Commit(CommitOptions::default())).is_err(),
+                "not before the hello"
+            );
             let heard = join(&mut client, &mut server, step);
             assert!(matches!(&heard[..], [ClientOutput::Ready(hello)] if hello.session_id == Some(9)));
             let first = client.request(&Operation::Get { filter: None }).unwrap();
@@ -724,6 +757,17 @@ fn edit() -> impl Strategy<Value = Operation> {
     )
 }
 
+fn token() -> impl Strategy<Value = Option<String>> {
+    prop::option::of("[a-z<&\u{e9}]{0,9}")
+}
+
+fn commit_options() -> impl Strategy<Value = CommitOptions> {
+    let confirmed = (prop_oneof![Just(600), 1_u32..], token())
+        .prop_map(|(timeout_s, persist)| Confirmed { timeout_s, persist });
+    (prop::option::of(confirmed), token())
+        .prop_map(|(confirmed, persist_id)| CommitOptions { confirmed, persist_id })
+}
+
 fn any_operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         prop::option::of(element("filter")).prop_map(|filter| Operation::Get { filter }),
@@ -734,7 +778,8 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         datastore().prop_map(|target| Operation::DeleteConfig { target }),
         datastore().prop_map(|target| Operation::Lock { target }),
         datastore().prop_map(|target| Operation::Unlock { target }),
-        Just(Operation::Commit),
+        commit_options().prop_map(Operation::Commit),
+        token().prop_map(|persist_id| Operation::CancelCommit { persist_id }),
         Just(Operation::DiscardChanges),
         source().prop_map(|source| Operation::Validate { source }),
         Just(Operation::CloseSession),

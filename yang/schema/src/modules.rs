@@ -11,7 +11,7 @@ mod embedded {
 /// groupings only; `ietf-interfaces` becomes implemented too, since leafrefs of `ietf-routing` point into it.
 const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-datastores", &[]),
-    ("ietf-netconf", &["candidate", "rollback-on-error", "validate"]),
+    ("ietf-netconf", &["candidate", "confirmed-commit", "rollback-on-error", "validate"]),
     ("ietf-netconf-monitoring", &[]),
     ("ietf-routing", &[]),
     ("ietf-yang-library", &[]),
