@@ -39,6 +39,8 @@ pub(crate) struct Commit {
 pub(crate) enum Cause {
     /// `commit`: the candidate.
     Candidate { session: SessionId, by: Author, confirmed: Option<Confirmed> },
+    /// `edit-config` or `copy-config` of running, and the errors of what was not to be done.
+    Running { session: SessionId, by: Author, errors: Vec<Error> },
     /// `cancel-commit`: running before a confirmed commit.
     Cancel { session: SessionId, by: Author },
     /// The same, without a request.
@@ -48,7 +50,7 @@ pub(crate) enum Cause {
 impl Cause {
     pub(crate) fn author(&self) -> Author {
         match self {
-            Cause::Candidate { by, .. } | Cause::Cancel { by, .. } => by.clone(),
+            Cause::Candidate { by, .. } | Cause::Running { by, .. } | Cause::Cancel { by, .. } => by.clone(),
             Cause::Rollback(_) => Author::Server,
         }
     }
@@ -56,7 +58,9 @@ impl Cause {
     /// The session that waits for a reply.
     pub(crate) fn session(&self) -> Option<SessionId> {
         match self {
-            Cause::Candidate { session, .. } | Cause::Cancel { session, .. } => Some(*session),
+            Cause::Candidate { session, .. }
+            | Cause::Running { session, .. }
+            | Cause::Cancel { session, .. } => Some(*session),
             Cause::Rollback(_) => None,
         }
     }
@@ -65,14 +69,14 @@ impl Cause {
     pub(crate) fn reads_candidate(&self) -> bool {
         match self {
             Cause::Candidate { .. } => true,
-            Cause::Cancel { .. } | Cause::Rollback(_) => false,
+            Cause::Running { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => false,
         }
     }
 
     /// Back to what was in force before, which nobody can refuse?
     pub(crate) fn is_way_back(&self) -> bool {
         match self {
-            Cause::Candidate { .. } => false,
+            Cause::Candidate { .. } | Cause::Running { .. } => false,
             Cause::Cancel { .. } | Cause::Rollback(_) => true,
         }
     }

@@ -52,6 +52,12 @@ impl Ongoing {
         Self { pending: Arc::new(pending), base: base.clone(), deadline: now.instant + timeout, by: Some(by) }
     }
 
+    /// The same when running has become `new` meanwhile: that is taken back too.
+    fn over(&self, new: &Tree) -> Self {
+        let pending = Pending { undo: Arc::new(diff(new, &self.base)), ..self.pending.as_ref().clone() };
+        Self { pending: Arc::new(pending), ..self.clone() }
+    }
+
     fn is_abandoned(&self) -> bool {
         self.pending.persist.is_none() && self.by.is_none()
     }
@@ -103,6 +109,15 @@ impl Core {
         }
     }
 
+    /// May `session` write running directly? What is written while a confirmed commit waits is taken back with it, which
+    /// is for its own session only to want.
+    pub(crate) fn may_write(&self, session: SessionId) -> Result<(), Vec<Error>> {
+        match &self.ongoing {
+            Some(ongoing) if ongoing.by != Some(session) => Err(waits_for_another(ongoing)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// `cancel-commit` (RFC 6241 section 8.4.4.1).
     pub(crate) fn cancel_commit(
         &mut self,
@@ -150,6 +165,7 @@ impl Core {
                 };
                 Some(Ongoing::of(confirmed, *session, &commit.new, before, now))
             }
+            Cause::Running { .. } => self.ongoing.as_ref().map(|ongoing| ongoing.over(&commit.new)),
             Cause::Candidate { confirmed: None, .. } | Cause::Cancel { .. } | Cause::Rollback(_) => None,
         }
     }
@@ -166,7 +182,7 @@ impl Core {
             (Cause::Candidate { .. }, Some(timeout_s)) if waited => ConfirmEvent::Extend { timeout_s },
             (Cause::Candidate { .. }, Some(timeout_s)) => ConfirmEvent::Start { timeout_s },
             (Cause::Candidate { .. }, None) if waited => ConfirmEvent::Complete,
-            (Cause::Candidate { .. }, None) => return,
+            (Cause::Candidate { .. }, None) | (Cause::Running { .. }, _) => return,
             (Cause::Cancel { .. } | Cause::Rollback(Rollback::SessionEnded), _) => ConfirmEvent::Cancel,
             (Cause::Rollback(Rollback::TimedOut), _) => ConfirmEvent::Timeout,
         };
@@ -180,7 +196,10 @@ impl Core {
             Cause::Candidate { confirmed: Some(confirmed), .. } => {
                 confirmed.persist.is_none() && !waits_for_token
             }
-            Cause::Candidate { confirmed: None, .. } | Cause::Cancel { .. } | Cause::Rollback(_) => false,
+            Cause::Candidate { confirmed: None, .. }
+            | Cause::Running { .. }
+            | Cause::Cancel { .. }
+            | Cause::Rollback(_) => false,
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Facts {
     pub components: Vec<String>,
     /// Bounds on sessions.
     pub limits: Limits,
+    /// Running is a target of `edit-config` and `copy-config` (RFC 6241 section 8.2).
+    pub writable_running: bool,
 }
 
 /// One module or submodule as text.
@@ -167,8 +169,8 @@ impl Core {
             Request::GetConfig { source, filter } => {
                 Ok(Some(Reply::Data(Reading { tree: self.tree(source).clone(), filter })))
             }
-            Request::EditConfig(edit) => self.edit_config(session, edit).map(Some),
-            Request::CopyConfig { target, source } => self.copy_config(session, target, source).map(Some),
+            Request::EditConfig(edit) => self.edit_config(session, edit),
+            Request::CopyConfig { target, source } => self.copy_config(session, target, source),
             Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),
             Request::Lock { target } => self.lock(session, target, now).map(Some),
             Request::Unlock { target } => self.unlock(session, target).map(Some),

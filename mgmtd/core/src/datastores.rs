@@ -16,14 +16,26 @@ impl Core {
         }
     }
 
-    pub(crate) fn edit_config(&mut self, session: SessionId, edit: Edit) -> Result<Reply, Vec<Error>> {
+    pub(crate) fn edit_config(
+        &mut self,
+        session: SessionId,
+        edit: Edit,
+    ) -> Result<Option<Reply>, Vec<Error>> {
         self.may_edit(edit.target, session)?;
-        let test_only = edit.test_option == TestOption::TestOnly;
-        let (edited, errors) = content::edit(&self.facts.schema, &self.candidate, edit);
-        if !test_only && let Some(edited) = edited {
-            self.candidate = edited;
+        let (target, test_only) = (edit.target, edit.test_option == TestOption::TestOnly);
+        let (edited, errors) = content::edit(&self.facts.schema, self.tree(target), edit);
+        match edited {
+            Some(edited) if target == Datastore::Running && !test_only => {
+                return self.begin_writing(session, edited, errors);
+            }
+            Some(edited) if target == Datastore::Running && errors.is_empty() => {
+                self.validate_tree(session, edited);
+                return Ok(None);
+            }
+            Some(edited) if !test_only => self.candidate = edited,
+            Some(_) | None => {}
         }
-        if errors.is_empty() { Ok(Reply::Ok) } else { Err(errors) }
+        if errors.is_empty() { Ok(Some(Reply::Ok)) } else { Err(errors) }
     }
 
     pub(crate) fn copy_config(
@@ -31,29 +43,41 @@ impl Core {
         session: SessionId,
         target: Datastore,
         source: Source,
-    ) -> Result<Reply, Vec<Error>> {
+    ) -> Result<Option<Reply>, Vec<Error>> {
         if source == Source::Datastore(target) {
             let message = format!("source and target are both <{}>", target.name());
             return Err(vec![Error::protocol(ErrorTag::InvalidValue, message)]);
         }
         self.may_edit(target, session)?;
-        self.candidate = match source {
+        let new = match source {
             Source::Datastore(source) => self.tree(source).clone(),
             Source::Config(config) => content::parse(&self.facts.schema, config)?,
         };
-        Ok(Reply::Ok)
+        match target {
+            Datastore::Running => self.begin_writing(session, new, Vec::new()),
+            Datastore::Candidate => {
+                self.candidate = new;
+                Ok(Some(Reply::Ok))
+            }
+        }
     }
 
-    /// Only the candidate is edited; not while another session has it locked, nor while a commit reads it.
+    /// Not while another session has it locked, nor while a commit reads or writes it; and running only where that is
+    /// switched on.
     pub(crate) fn may_edit(&self, target: Datastore, by: SessionId) -> Result<(), Vec<Error>> {
         match target {
-            Datastore::Running => Err(vec![
+            Datastore::Running if !self.facts.writable_running => Err(vec![
                 Error::protocol(
                     ErrorTag::OperationNotSupported,
                     "<running> is not written directly: change <candidate> and <commit> it",
                 )
                 .with(ErrorInfo::BadElement(target.name().to_owned())),
             ]),
+            Datastore::Running => {
+                self.sessions.may_change(target, by).map_err(|error| vec![error])?;
+                self.no_commit_in_flight()?;
+                self.may_write(by)
+            }
             Datastore::Candidate => {
                 self.sessions.may_change(target, by).map_err(|error| vec![error])?;
                 match &self.commit {

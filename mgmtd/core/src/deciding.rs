@@ -15,10 +15,14 @@ impl Core {
             Source::Datastore(datastore) => self.tree(datastore).clone(),
             Source::Config(config) => content::parse(&self.facts.schema, config)?,
         };
+        self.validate_tree(session, new);
+        Ok(())
+    }
+
+    pub(crate) fn validate_tree(&mut self, session: SessionId, new: Tree) {
         let ticket = self.ticket();
         self.validations.insert(ticket, Validation { session });
         self.outputs.push_back(Output::Validate { ticket, base: self.running.clone(), new });
-        Ok(())
     }
 
     pub(crate) fn check_request(&mut self, validation: Validation, new: Tree, changes: ChangeSet) {
@@ -43,19 +47,36 @@ impl Core {
         if !self.candidate_is_modified() {
             return Ok(self.commit_nothing(cause, now));
         }
+        self.begin(cause, self.candidate.clone());
+        Ok(None)
+    }
+
+    /// Running is to become `new` without a way over the candidate.
+    pub(crate) fn begin_writing(
+        &mut self,
+        session: SessionId,
+        new: Tree,
+        errors: Vec<Error>,
+    ) -> Result<Option<Reply>, Vec<Error>> {
+        if new == self.running {
+            return if errors.is_empty() { Ok(Some(Reply::Ok)) } else { Err(errors) };
+        }
+        let cause = Cause::Running { session, by: self.author(session), errors };
+        self.begin(cause, new);
+        Ok(None)
+    }
+
+    fn begin(&mut self, cause: Cause, new: Tree) {
         let ticket = self.ticket();
-        let (base, new) = (self.running.clone(), self.candidate.clone());
         let mut commit = Commit::new(cause, self.revision + 1, new.clone(), Arc::default());
         commit.stage = Stage::Validating(ticket);
         self.commit = Some(commit);
-        self.outputs.push_back(Output::Validate { ticket, base, new });
-        Ok(None)
+        self.outputs.push_back(Output::Validate { ticket, base: self.running.clone(), new });
     }
 
     /// A commit without changes is no more than a word about a confirmed commit, if there is one.
     fn commit_nothing(&mut self, cause: Cause, now: Now) -> Option<Reply> {
-        let starts = matches!(&cause, Cause::Candidate { confirmed: Some(_), .. });
-        if !starts && self.ongoing.is_none() {
+        if !self.settles(&cause) {
             return Some(Reply::Ok);
         }
         self.note(cause, now);
@@ -77,13 +98,21 @@ impl Core {
     }
 
     fn end_without_changes(&mut self, now: Now) {
-        let Some(commit) = &mut self.commit else { return };
-        let starts = matches!(&commit.cause, Cause::Candidate { confirmed: Some(_), .. });
-        if !starts && self.ongoing.is_none() {
+        let settles = self.commit.as_ref().is_some_and(|commit| self.settles(&commit.cause));
+        let Some(commit) = self.commit.as_mut().filter(|_| settles) else {
             return self.end_commit(Ok(()), now);
-        }
+        };
         commit.revision = self.revision;
         self.record_commit(Vec::new(), now);
+    }
+
+    /// Does a confirmed commit begin or end with it, whatever it changes?
+    fn settles(&self, cause: &Cause) -> bool {
+        match cause {
+            Cause::Candidate { confirmed, .. } => confirmed.is_some() || self.ongoing.is_some(),
+            Cause::Running { .. } => false,
+            Cause::Cancel { .. } | Cause::Rollback(_) => true,
+        }
     }
 
     pub(crate) fn prepare_commit(&mut self, now: Now) {
@@ -171,8 +200,18 @@ impl Core {
             self.candidate = self.running.clone();
         }
         if let Some(session) = commit.cause.session() {
+            let result = match commit.cause {
+                Cause::Running { errors, .. } => with_errors(errors, result),
+                Cause::Candidate { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => result,
+            };
             self.reply(session, result.map(|()| Reply::Ok));
         }
         self.roll_back_if_due(now);
     }
+}
+
+/// The outcome of an edit of which a part was not to be done.
+fn with_errors(mut errors: Vec<Error>, result: Result<(), Vec<Error>>) -> Result<(), Vec<Error>> {
+    errors.extend(result.err().unwrap_or_default());
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// A further YANG module, whose data are stored, validated and served; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) extra_module: Vec<PathBuf>,
+    /// Let edit-config and copy-config change running directly, beside the candidate (RFC 6241 section 8.2)
+    #[arg(long)]
+    pub(crate) writable_running: bool,
     /// The socket of cats-engined [default: RUN_DIR/engine.sock]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) engine: Option<PathBuf>,

@@ -116,8 +116,8 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
         );
     }
     let content_id = compiled.content_id().to_owned();
-    let capabilities = capabilities(&schema, &compiled);
-    let facts = facts(&schema, &compiled, &capabilities, sessions(args));
+    let capabilities = capabilities(&schema, &compiled, args);
+    let facts = facts(&schema, &compiled, &capabilities, args);
     let mut core = Core::new(facts, running, store.revision(), now);
     if let Some(Waiting { pending, base, .. }) = waiting {
         core.resume(pending, base, now);
@@ -127,6 +127,11 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
 
 fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {
     let mut modules = cats_yang_schema::default_modules();
+    if args.writable_running
+        && let Some(netconf) = modules.iter_mut().find(|module| module.name == "ietf-netconf")
+    {
+        netconf.features.push("writable-running".to_owned());
+    }
     for path in &args.extra_module {
         let text = std::fs::read_to_string(path)
             .map_err(|source| StartError::ModuleFile { path: path.clone(), source })?;
@@ -163,7 +168,8 @@ pub(crate) fn still_valid(schema: &Schema, compiled: &Compiled, tree: Tree) -> R
     Err(gone.iter().map(|change| error(change.path.render(schema))).collect())
 }
 
-fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], sessions: usize) -> Facts {
+fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], args: &Args) -> Facts {
+    let sessions = sessions(args);
     let modules = schema.modules.iter().filter_map(|module| {
         let yang = compiled.source(&module.name, module.revision.as_deref())?;
         Some(ModuleText {
@@ -185,16 +191,21 @@ fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], ses
         modules: modules.collect(),
         components: vec![hub::ENGINE.to_owned()],
         limits: Limits { sessions, sessions_per_user: sessions },
+        writable_running: args.writable_running,
         schema: Arc::clone(schema),
     }
 }
 
 /// What the hello announces: what is built, the YANG library (RFC 8526), and the modules of YANG 1 (RFC 7950
 /// section 5.6.4 keeps those of 1.1 to the library).
-fn capabilities(schema: &Schema, compiled: &Compiled) -> Vec<String> {
+fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String> {
     let built = ["candidate:1.0", "confirmed-commit:1.1", "rollback-on-error:1.0", "validate:1.1"];
-    let mut all: Vec<String> =
-        built.iter().map(|name| format!("urn:ietf:params:netconf:capability:{name}")).collect();
+    let switched = args.writable_running.then_some("writable-running:1.0");
+    let mut all: Vec<String> = built
+        .into_iter()
+        .chain(switched)
+        .map(|name| format!("urn:ietf:params:netconf:capability:{name}"))
+        .collect();
     if let Some(library) = schema.modules.iter().find(|module| module.name == "ietf-yang-library") {
         let revision = library.revision.as_deref().unwrap_or_default();
         let id = compiled.content_id();

@@ -71,7 +71,8 @@ fn a_named_confirmed_commit_waits_on_after_a_kill_and_is_confirmed_by_its_name()
     assert_eq!(session.refused("<commit/>").tag, ErrorTag::InUse, "it waits");
     session.ok(CONFIRM);
     daemon.kill();
-    let mut session = place.start().client();
+    let daemon = place.start();
+    let mut session = daemon.client();
     assert_eq!(one(&mut session), "2");
     assert_eq!(session.refused(CONFIRM).tag, ErrorTag::InvalidValue, "it waits no longer");
 }
@@ -81,7 +82,8 @@ fn a_named_confirmed_commit_can_be_cancelled_after_a_kill() {
     let place = Place::new();
     let (daemon, _session) = committed(&place, NAMED);
     daemon.kill();
-    let mut session = place.start().client();
+    let daemon = place.start();
+    let mut session = daemon.client();
     session.ok("<cancel-commit><persist-id>night shift</persist-id></cancel-commit>");
     assert_eq!(one(&mut session), "1");
 }
@@ -102,7 +104,8 @@ fn a_named_confirmed_commit_whose_time_ran_out_meanwhile_is_taken_back_before_an
     let (daemon, _session) = committed(&place, NAMED);
     daemon.kill();
     rewrite(&place, |confirm| confirm.deadline = 1);
-    let mut session = place.start().client();
+    let daemon = place.start();
+    let mut session = daemon.client();
     assert_eq!(one(&mut session), "1");
     assert_eq!(session.refused(CONFIRM).tag, ErrorTag::InvalidValue);
 }

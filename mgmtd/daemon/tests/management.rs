@@ -243,6 +243,31 @@ fn an_engine_that_is_not_there_is_an_alarm_in_the_state() {
     assert_eq!(text_of(&xml, "component"), None, "an alarm is no configuration");
 }
 
+#[test]
+fn running_is_written_directly_where_the_command_line_says_so_and_only_there() {
+    let place = Place::new();
+    let module = place.path("example-knobs.yang");
+    let capability = "urn:ietf:params:netconf:capability:writable-running:1.0";
+    let write = |content: &str| edit(content).replace("candidate", "running");
+    let daemon = place.start();
+    let mut session = daemon.client();
+    assert!(!session.hello.capabilities.iter().any(|uri| uri == capability));
+    assert_eq!(session.refused(&write("<one>1</one>")).tag, ErrorTag::OperationNotSupported);
+    drop(daemon);
+    let arguments = ["--extra-module", module.to_str().unwrap(), "--writable-running"];
+    let daemon = place.start_with(&arguments);
+    let mut session = daemon.client();
+    assert!(session.hello.capabilities.iter().any(|uri| uri == capability));
+    session.ok(&write("<one>1</one>"));
+    let error = session.refused(&write("<other>2</other>"));
+    assert_eq!(error.app_tag.as_deref(), Some("both"));
+    daemon.kill();
+    let daemon = place.start_with(&arguments);
+    let mut session = daemon.client();
+    assert_eq!(text_of(&session.running(), "one"), Some("1"));
+    assert_eq!(text_of(&session.running(), "other"), None);
+}
+
 /// The case P65: the limits are options.
 #[test]
 fn limits_of_the_command_line_hold() {

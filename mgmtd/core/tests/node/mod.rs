@@ -74,6 +74,15 @@ impl Node {
     }
 
     pub fn with(limits: Limits, components: &[&str]) -> Self {
+        Self::with_facts(limits, components, false)
+    }
+
+    /// One whose running is written directly, too.
+    pub fn writable() -> Self {
+        Self::with_facts(Limits::default(), &[], true)
+    }
+
+    fn with_facts(limits: Limits, components: &[&str], writable_running: bool) -> Self {
         let schema = schema();
         let now = Now { instant: Instant::now(), unix_us: 1_000_000 };
         let facts = Facts {
@@ -89,6 +98,7 @@ impl Node {
             }],
             components: components.iter().map(ToString::to_string).collect(),
             limits,
+            writable_running,
         };
         let core = Core::new(facts, Tree::new(), 0, now);
         let mut node = Self {
