@@ -1,5 +1,7 @@
 //! Differences as the edits of a YANG patch (RFC 8072 section 2.5), on the model probe-bench.
 
+#![allow(clippy::unwrap_used)] // a failure here is a failed test
+
 mod bench;
 
 use bench::{Bench, NS, in_bench};

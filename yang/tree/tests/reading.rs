@@ -3,7 +3,8 @@
 mod bench;
 
 use bench::{Bench, NS, in_bench};
-use cats_yang_tree::{Defaults, Subtree, view};
+use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::{DefaultOperation, Defaults, Ops, Subtree, Tree, edit, view};
 
 fn shop() -> Bench {
     Bench::with(concat!(
@@ -78,6 +79,29 @@ fn unknown_namespaces_and_names_select_nothing() {
 #[test]
 fn an_element_without_namespace_matches_any() {
     assert_eq!(explicit(r#"<bench xmlns=""><knob/></bench>"#), in_bench("<knob>5</knob>"));
+}
+
+#[test]
+fn a_match_without_namespace_may_be_a_key_or_a_leaf_of_that_name_from_another_module() {
+    let schema = SchemaBuilder::new()
+        .module("one", "urn:one", "o", |m| {
+            m.list("item", &["name"], |l| {
+                l.leaf("name", Ty::string());
+            });
+        })
+        .module("two", "urn:two", "t", |m| {
+            m.augment("item", |l| {
+                l.leaf("name", Ty::string());
+            });
+        })
+        .build()
+        .expect("a good schema");
+    let config = "<config xmlns='urn:one'><item><name>a</name></item>\
+                  <item><name>b</name><name xmlns='urn:two'>a</name></item></config>";
+    let ops = Ops::from_xml_str(&schema, config, DefaultOperation::Merge).expect("it is right");
+    let tree = edit(&Tree::new(), &schema, ops).expect("it fits");
+    let filter = Subtree::parse(&schema, "<filter><item><name>a</name></item></filter>").expect("a filter");
+    assert_eq!(view(&tree, &schema, Defaults::Explicit).filter(&filter).tree(), tree);
 }
 
 #[test]

@@ -91,9 +91,12 @@ impl Term {
     /// The key of the only entry that can match, if all keys of `list` are matched by content.
     fn key(&self, schema: &Schema, list: NodeId) -> Option<Key> {
         let keys = schema.list_keys(list);
+        // An element without a namespace may name a leaf beside the key, which then decides too.
         let value = |id: &NodeId| {
-            let mut named = self.matches.iter().flatten();
-            named.find(|(leaf, _)| leaf == id).map(|(_, value)| value.clone())
+            self.matches.iter().find_map(|either| match either.as_slice() {
+                [(leaf, value)] if leaf == id => Some(value.clone()),
+                _ => None,
+            })
         };
         let values: Vec<Value> = keys.iter().map_while(value).collect();
         (!keys.is_empty() && values.len() == keys.len()).then(|| Key::new(values))
