@@ -31,6 +31,7 @@ pub fn edit_config(data: &[u8]) {
             Err(errors) => told(&errors),
         }
     }
+    laws::configuration(&tree);
 }
 
 fn config(content: &str) -> String {

@@ -1,5 +1,6 @@
 //! Subtree filters on a tree that has everything, held against an evaluation to the letter of RFC 6241 section 6.
 
+use crate::content::{below, tree, whole, whole_node};
 use crate::infoset;
 use crate::input::Input;
 use crate::laws;
@@ -7,26 +8,10 @@ use crate::schema::{A, B, schema};
 use cats_yang_tree::schema::NodeId;
 use cats_yang_tree::value::{Names, Token, Value};
 use cats_yang_tree::view::Subtree;
-use cats_yang_tree::{
-    Branch, Data, DefaultOperation, Defaults, InstancePath, Key, Ops, Step, Tree, edit, view, xml,
-};
+use cats_yang_tree::{Branch, Data, Defaults, InstancePath, view, xml};
 use roxmltree::Node;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::num::NonZeroU16;
-use std::sync::OnceLock;
-
-/// What the filters read.
-const CONTENT: &str = include_str!("filter/content.xml");
-
-static TREE: OnceLock<Tree> = OnceLock::new();
-
-fn tree() -> &'static Tree {
-    TREE.get_or_init(|| {
-        let ops =
-            Ops::from_xml_str(schema(), CONTENT, DefaultOperation::Merge).expect("the content is right");
-        edit(&Tree::new(), schema(), ops).expect("the content fits")
-    })
-}
 
 /// One byte for defaults (two bits) and depth (two more), then the content of a `<filter>`, with the prefixes a and b
 /// declared. What is selected is what the RFC says, and the same filter selects all of it again.
@@ -46,12 +31,12 @@ pub fn filter(data: &[u8]) {
     let all = view(tree(), schema(), defaults);
     let selected = all.filter(&compiled);
 
-    let mut wanted = BTreeSet::new();
+    let mut wanted = HashSet::new();
     if document.root_element().children().any(|child| child.is_element()) {
         let root = all.tree();
         letter(None, root.root(), document.root_element(), &InstancePath::default(), &mut wanted);
     }
-    let mut found = BTreeSet::new();
+    let mut found = HashSet::new();
     whole(selected.tree().root(), &InstancePath::default(), &mut found);
     assert_eq!(found, wanted, "{text}");
     assert_eq!(selected.filter(&compiled).tree(), selected.tree(), "it selects less of what it selected");
@@ -73,11 +58,11 @@ fn letter(
     branch: &Branch,
     element: Node<'_, '_>,
     at: &InstancePath,
-    out: &mut BTreeSet<String>,
+    out: &mut HashSet<InstancePath>,
 ) {
     let elements: Vec<_> = element.children().filter(Node::is_element).collect();
     let (matches, rest): (Vec<_>, Vec<_>) = elements.into_iter().partition(|one| content(*one).is_some());
-    let mut mine = BTreeSet::new();
+    let mut mine = HashSet::new();
     for one in &matches {
         let satisfied = named(parent, *one).into_iter().find_map(|node| matching(branch, node, *one, at));
         match satisfied {
@@ -98,7 +83,7 @@ fn letter(
                     let before = mine.len();
                     letter(Some(node), inner, one, &here, &mut mine);
                     if mine.len() > before {
-                        mine.insert(text(&here));
+                        mine.insert(here);
                     }
                 }
                 Some(Data::List(entries)) => {
@@ -111,25 +96,25 @@ fn letter(
         }
     }
     if let Some(list) = parent.filter(|_| !mine.is_empty()) {
-        mine.insert(text(at));
+        mine.insert(at.clone());
         for key in schema().list_keys(list) {
-            mine.insert(text(&below(at, *key, None)));
+            mine.insert(below(at, *key, None));
         }
     }
-    out.append(&mut mine);
+    out.extend(mine);
 }
 
 /// The path of the leaf, or of the entry of a leaf-list, that has the value of a content match node.
-fn matching(branch: &Branch, node: NodeId, element: Node<'_, '_>, at: &InstancePath) -> Option<String> {
+fn matching(branch: &Branch, node: NodeId, element: Node<'_, '_>, at: &InstancePath) -> Option<InstancePath> {
     let resolve = |prefix: Option<&str>| schema().module_by_namespace(element.lookup_namespace_uri(prefix)?);
     let names = Names { resolve: &resolve, inherit: false };
     let ty = schema().leaf_type(node)?;
     let value = Value::parse(schema(), ty, names, Token::Text, &content(element)?).ok()?;
     match branch.get(node)? {
-        Data::Leaf(found) => (*found == value).then(|| text(&below(at, node, None))),
+        Data::Leaf(found) => (*found == value).then(|| below(at, node, None)),
         Data::LeafList(entries) => {
             let (key, _) = entries.iter().find(|(_, found)| **found == value)?;
-            Some(text(&below(at, node, Some(key.clone()))))
+            Some(below(at, node, Some(key.clone())))
         }
         Data::Container(_) | Data::List(_) | Data::Any(_) => None,
     }
@@ -157,36 +142,4 @@ fn content(element: Node<'_, '_>) -> Option<String> {
     let text: String = element.children().filter(Node::is_text).filter_map(|part| part.text()).collect();
     let text = text.trim_matches([' ', '\t', '\n', '\r']);
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The paths of everything in `branch`.
-fn whole(branch: &Branch, at: &InstancePath, out: &mut BTreeSet<String>) {
-    if !at.steps.is_empty() {
-        out.insert(text(at));
-    }
-    branch.iter().for_each(|(node, data)| whole_node(node, data, at, out));
-}
-
-fn whole_node(node: NodeId, data: &Data, at: &InstancePath, out: &mut BTreeSet<String>) {
-    match data {
-        Data::Leaf(_) | Data::Any(_) => drop(out.insert(text(&below(at, node, None)))),
-        Data::Container(inner) => whole(inner, &below(at, node, None), out),
-        Data::List(entries) => {
-            entries.iter().for_each(|(key, entry)| whole(entry, &below(at, node, Some(key.clone())), out));
-        }
-        Data::LeafList(entries) => {
-            let keys = entries.iter().map(|(key, _)| text(&below(at, node, Some(key.clone()))));
-            out.extend(keys);
-        }
-    }
-}
-
-fn below(at: &InstancePath, node: NodeId, key: Option<Key>) -> InstancePath {
-    let mut path = at.clone();
-    path.steps.push(Step { node, key });
-    path
-}
-
-fn text(path: &InstancePath) -> String {
-    path.render(schema()).0
 }

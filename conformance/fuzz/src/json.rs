@@ -11,7 +11,7 @@ pub fn json(data: &[u8]) {
     if let Ok(ops) = Ops::from_json(schema, &value, Operation::Merge)
         && let Ok(tree) = edit(&Tree::new(), schema, ops)
     {
-        laws::step(&Tree::new(), &tree);
+        laws::configuration(&tree);
     }
     if let Ok(ops) = Ops::from_state_json(schema, &value)
         && let Ok(tree) = edit(&Tree::new(), schema, ops)

@@ -9,12 +9,17 @@ use cats_yang_tree::{
 };
 use std::sync::Arc;
 
-/// Everything that holds for `new`, which was made of `old`.
+/// What holds for a tree that was made of another: the way between them is known, in both directions.
 pub(crate) fn step(old: &Tree, new: &Tree) {
-    tree(new);
     changes(old, new);
     changes(new, old);
-    encodings(new);
+}
+
+/// Everything that holds for a tree of configuration.
+pub(crate) fn configuration(it: &Tree) {
+    tree(it);
+    changes(&Tree::new(), it);
+    encodings(it);
 }
 
 /// Differences apply, also after they went through the journal.

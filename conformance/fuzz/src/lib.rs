@@ -4,6 +4,7 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // a law that is broken has to stop the run
 
+mod content;
 mod edit;
 mod filter;
 mod framing;
@@ -15,6 +16,7 @@ mod paths;
 mod rpc;
 mod schema;
 mod session;
+mod xpath;
 
 pub use edit::edit_config;
 pub use filter::filter;
@@ -23,6 +25,7 @@ pub use json::json;
 pub use paths::paths;
 pub use rpc::rpc;
 pub use session::session;
+pub use xpath::xpath;
 
 /// A target: its name, which is that of its corpus folder and of its program, and what it runs.
 pub type Target = (&'static str, fn(&[u8]));
@@ -36,4 +39,5 @@ pub const TARGETS: &[Target] = &[
     ("paths", paths),
     ("rpc", rpc),
     ("session", session),
+    ("xpath", xpath),
 ];

@@ -82,3 +82,8 @@ fn requests_and_replies_mean_the_same_when_read_again() {
 fn sessions_answer_every_request_in_any_pieces() {
     replay("session");
 }
+
+#[test]
+fn expressions_mean_the_same_however_they_are_evaluated() {
+    replay("xpath");
+}
