@@ -193,6 +193,14 @@ impl Reader<'_> {
         };
         for (index, step) in path.steps.iter().enumerate() {
             let last = index + 1 == path.steps.len();
+            if !matches!(step.axis, Axis::Child | Axis::SelfNode) {
+                // Turning back, a path does not lead through what it led to: whether that exists counts by itself.
+                for spot in &at {
+                    if self.depth(spot.node) > spot.shared {
+                        self.reads(*spot, false)?;
+                    }
+                }
+            }
             let mut next = Spots::new();
             for spot in at {
                 self.step(spot, step, last, &mut next)?;

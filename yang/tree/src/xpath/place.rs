@@ -107,7 +107,8 @@ impl<'t> Evaluation<'t> {
         self.below(above, last).or_else(|| Some(self.dummy(above, last.node)))
     }
 
-    /// The child of `above` that `step` names; none when it is not in the accessible tree.
+    /// The child of `above` that `step` names; none when it is not in the accessible tree. Whether the `when` of a
+    /// node that is not stored holds is not asked.
     pub fn below(&mut self, above: Place, step: &Step) -> Option<Place> {
         let Content::Branch(branch) = self.spot(above).content else { return None };
         let (slot, content) = match (branch.get(step.node), &step.key) {
@@ -123,6 +124,12 @@ impl<'t> Evaluation<'t> {
             (Some(Data::Leaf(value)), None) => (Slot::Only, Content::Value(value)),
             (Some(Data::Any(text)), None) => (Slot::Only, Content::Any(text)),
             (None, None) => self.implicit(branch, step.node)?,
+            (None, Some(Key::One(value))) => {
+                let (Slot::Default(_), _) = self.implicit(branch, step.node)? else { return None };
+                let defaults = self.schema.default_values(step.node);
+                let at = defaults.iter().position(|default| default == value)?;
+                (Slot::Default(at), Content::Value(defaults.get(at)?))
+            }
             _ => return None,
         };
         Some(self.push(above, step.node, slot, content))

@@ -41,6 +41,7 @@ fn a_relative_path_shares_what_lies_above_its_turn() {
         ("../../../rule[1]/id", vec!["/rule @ shop", "/rule/id @ shop"]),
         ("../preceding-sibling::size", vec!["/item/size @ /item"]),
         ("name(..) = 'x' or true()", vec!["/item/size @ /item/size"]),
+        ("../../size/ancestor::item", vec!["/item @ /item", "/item/size @ /item"]),
         ("ancestor::item/stock", vec!["/item/stock @ /item"]),
         (
             "../*[2]",

@@ -6,5 +6,7 @@ mod cost;
 mod dependencies;
 mod filters;
 mod grammar;
+mod laws;
+mod maker;
 mod shop;
 mod values;
