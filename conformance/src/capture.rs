@@ -6,6 +6,10 @@ use crate::{LabError, Result};
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 
+/// What the kernel keeps for tcpdump, in KiB. Its default is a few dozen full-size frames, and on a busy machine
+/// tcpdump runs late: what a test waits for would be among the lost ones.
+const BUFFER_KIB: &str = "16384";
+
 /// Which packets of an interface are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -35,7 +39,21 @@ impl Capture {
     ) -> Result<Capture> {
         let mut command = host.command("tcpdump");
         // Without a user to change to, tcpdump keeps the rights to write where the lab says.
-        command.args(["-Z", "root", "--immediate-mode", "-U", "-n", "-s", "0", "-i", link, "-w"]).arg(file);
+        command.args([
+            "-Z",
+            "root",
+            "--immediate-mode",
+            "-U",
+            "-n",
+            "-s",
+            "0",
+            "-B",
+            BUFFER_KIB,
+            "-i",
+            link,
+            "-w",
+        ]);
+        command.arg(file);
         match direction {
             Direction::Both => {}
             Direction::In => drop(command.args(["-Q", "in"])),
