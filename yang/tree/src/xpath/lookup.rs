@@ -46,7 +46,8 @@ impl<'t> Evaluation<'t> {
         for key in keys {
             let term = step.keys.iter().find(|term| match &term.key {
                 None => itself,
-                Some(named) => !itself && named.contains(Some(list), *key),
+                // A name without prefix may also be that of a leaf of another module.
+                Some(named) => !itself && named.below(Some(list)).eq([*key]),
             });
             let Some(term) = term else { return Ok(None) };
             let Some(values) = self.key_values(*key, &term.operand, context)? else { return Ok(None) };

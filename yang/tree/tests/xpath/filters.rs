@@ -1,6 +1,6 @@
 use crate::shop::{Shop, node};
 use cats_yang_tree::build::{SchemaBuilder, Ty};
-use cats_yang_tree::xpath::{Accessible, Budget, Expr, Scope, XPathError, select};
+use cats_yang_tree::xpath::{Accessible, Budget, Expr, Scope, Unprefixed, XPathError, select};
 use cats_yang_tree::{Data, DefaultOperation, Defaults, Ops, Tree, edit, view, xml};
 use std::sync::Arc;
 
@@ -143,4 +143,39 @@ fn the_example_of_rfc_6241_selects_one_user() {
     let places = select(&schema, &tree, &expression, Accessible::Stored, &mut budget).expect("a node-set");
     let expected = format!("{top}<users>{}</users></top>", user("fred", 1));
     assert_eq!(view(&tree, &schema, Defaults::Explicit).at(&places).to_xml(), expected);
+}
+
+/// Two modules may have leafs of one name in an entry, of which one is the key.
+#[test]
+fn a_name_without_prefix_is_not_only_the_key_of_that_name() {
+    let schema = SchemaBuilder::new()
+        .module("a", "urn:a", "a", |m| {
+            m.container("top", |c| {
+                c.list("user", &["name"], |l| {
+                    l.leaf("name", Ty::string());
+                });
+            });
+        })
+        .module("b", "urn:b", "b", |m| {
+            m.augment("top/user", |c| {
+                c.leaf("name", Ty::string());
+            });
+        })
+        .build()
+        .expect("a good schema");
+    let user =
+        |key: &str, name: &str| format!("<user><name>{key}</name><name xmlns=\"urn:b\">{name}</name></user>");
+    let config = format!("<config><top xmlns=\"urn:a\">{}{}</top></config>", user("x", "y"), user("y", "z"));
+    let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge).expect("good data");
+    let tree = edit(&Tree::new(), &schema, ops).expect("data that fit");
+    for (scope, text, expected) in [
+        (Scope::of_modules().unprefixed(Unprefixed::Any), "/top/user[name='y']", 2),
+        (Scope::of_modules(), "/a:top/user[name='y']", 1),
+        (Scope::of_modules(), "/a:top/user[b:name='y']", 1),
+    ] {
+        let expression = Expr::parse(&schema, text, scope).expect("an expression");
+        let mut budget = Budget::new(100);
+        let found = select(&schema, &tree, &expression, Accessible::Stored, &mut budget);
+        assert_eq!(found.expect("a node-set").len(), expected, "{text}");
+    }
 }
