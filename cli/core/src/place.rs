@@ -166,8 +166,8 @@ impl<'a> Walk<'a> {
                 | NodeKind::List { .. }
                 | NodeKind::Leaf { .. }
                 | NodeKind::LeafList { .. }
-                | NodeKind::Anydata
-                | NodeKind::Anyxml
+                | NodeKind::Anydata { .. }
+                | NodeKind::Anyxml { .. }
         );
         data && (self.want == Want::Any || node.config)
     }

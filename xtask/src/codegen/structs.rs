@@ -141,7 +141,9 @@ fn member_of(names: &mut Names<'_>, parent: &Node, id: NodeId) -> Result<Member,
         NodeKind::List { .. } => {
             return Err(unsupported(schema, node, "list that is user-ordered or has no key"));
         }
-        NodeKind::Anydata | NodeKind::Anyxml => return Err(unsupported(schema, node, "anydata")),
+        NodeKind::Anydata { .. } | NodeKind::Anyxml { .. } => {
+            return Err(unsupported(schema, node, "anydata"));
+        }
         _ => return Err(unsupported(schema, node, "node of that kind")),
     }
     Ok(member)

@@ -196,13 +196,13 @@ fn kind(names: &Names, node: NodeRef, module: ModuleId) -> NodeKind {
             default_case: node.default_case().and_then(|case| names.node(case)),
         },
         ffi::LYS_CASE => NodeKind::Case,
-        ffi::LYS_ANYXML => NodeKind::Anyxml,
+        ffi::LYS_ANYXML => NodeKind::Anyxml { mandatory: node.has(ffi::LYS_MAND_TRUE) },
         ffi::LYS_RPC => NodeKind::Rpc { input: half("input"), output: half("output") },
         ffi::LYS_ACTION => NodeKind::Action { input: half("input"), output: half("output") },
         ffi::LYS_INPUT => NodeKind::Input,
         ffi::LYS_OUTPUT => NodeKind::Output,
         ffi::LYS_NOTIF => NodeKind::Notification,
-        _ => NodeKind::Anydata,
+        _ => NodeKind::Anydata { mandatory: node.has(ffi::LYS_MAND_TRUE) },
     }
 }
 

@@ -218,8 +218,17 @@ impl SchemaBuilder {
         Ok(TypeRef { name: ty.name.clone(), module: None, base })
     }
 
-    /// Follows a path of names and `..`; names are looked up in any module.
+    /// Follows a path of names and `..`; names are looked up in any module, predicates do not matter.
     fn walk(&self, from: NodeId, path: &str) -> Option<NodeId> {
+        let mut depth = 0;
+        let outside = |c: &char| {
+            depth += i32::from(*c == '[');
+            let outside = depth == 0;
+            depth -= i32::from(*c == ']');
+            outside
+        };
+        let path: String = path.chars().filter(outside).collect();
+        let path = path.as_str();
         let (mut at, path) = match path.strip_prefix('/') {
             Some(path) => (None, path),
             None => (Some(from), path),
@@ -326,7 +335,7 @@ impl Scope<'_> {
 
     /// An `anydata`.
     pub fn anydata(&mut self, name: &str) -> Refine<'_> {
-        self.nest(name, NodeKind::Anydata, |_| {})
+        self.nest(name, NodeKind::Anydata { mandatory: false }, |_| {})
     }
 
     /// An RPC with the content of its input and output.
@@ -410,10 +419,12 @@ impl Refine<'_> {
         self
     }
 
-    /// `mandatory true` of a leaf or choice.
+    /// `mandatory true` of a leaf, choice or anydata.
     pub fn mandatory(mut self) -> Self {
         match self.kind() {
-            NodeKind::Leaf { mandatory, .. } | NodeKind::Choice { mandatory, .. } => *mandatory = true,
+            NodeKind::Leaf { mandatory, .. }
+            | NodeKind::Choice { mandatory, .. }
+            | NodeKind::Anydata { mandatory } => *mandatory = true,
             _ => {}
         }
         self
@@ -467,9 +478,23 @@ impl Refine<'_> {
 
     /// A `must`; prefixes are the modules' names.
     pub fn must(self, condition: &str) -> Self {
+        self.must_or(condition, None, None)
+    }
+
+    /// A `must` with its `error-message` and `error-app-tag`.
+    pub fn must_or(self, condition: &str, message: Option<&str>, app_tag: Option<&str>) -> Self {
         let node = &mut self.builder.schema.nodes[self.id.0 as usize];
         let condition = expression(condition, node.module);
-        node.musts.push(Must { condition, message: None, app_tag: None });
+        let (message, app_tag) = (message.map(str::to_owned), app_tag.map(str::to_owned));
+        node.musts.push(Must { condition, message, app_tag });
+        self
+    }
+
+    /// A `when` of the node itself; prefixes are the modules' names.
+    pub fn when(self, condition: &str) -> Self {
+        let node = &mut self.builder.schema.nodes[self.id.0 as usize];
+        let condition = expression(condition, node.module);
+        node.whens.push(condition);
         self
     }
 
@@ -580,7 +605,7 @@ impl Ty {
         Self::ready("instance-identifier", Type::InstanceIdentifier { require_instance })
     }
 
-    /// `leafref` by a path of names and `..`, without predicates.
+    /// `leafref` by a path of names and `..`; prefixes are the modules' names.
     pub fn leafref(path: &str) -> Self {
         let kind = Pending::Leafref { path: path.to_owned(), require_instance: true };
         Self { name: "leafref".to_owned(), kind }

@@ -320,8 +320,8 @@ pub(crate) fn is_data(kind: &NodeKind) -> bool {
         | NodeKind::List { .. }
         | NodeKind::Leaf { .. }
         | NodeKind::LeafList { .. }
-        | NodeKind::Anydata
-        | NodeKind::Anyxml => true,
+        | NodeKind::Anydata { .. }
+        | NodeKind::Anyxml { .. } => true,
         NodeKind::Choice { .. }
         | NodeKind::Case
         | NodeKind::Rpc { .. }

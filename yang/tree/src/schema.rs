@@ -157,8 +157,12 @@ pub enum NodeKind {
         default_case: Option<NodeId>,
     },
     Case,
-    Anydata,
-    Anyxml,
+    Anydata {
+        mandatory: bool,
+    },
+    Anyxml {
+        mandatory: bool,
+    },
     Rpc {
         input: NodeId,
         output: NodeId,

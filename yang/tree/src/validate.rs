@@ -6,14 +6,18 @@
 //! was edited has none, and gets those of the tree it is compared with, after the changes. So running carries them,
 //! a candidate and what was read from a file do not.
 
+mod asked;
+mod conditions;
 mod constraints;
 mod indexes;
 mod instances;
 mod left;
+mod musts;
 mod order;
 mod references;
 mod shape;
 mod unique;
+mod whens;
 
 pub(crate) use constraints::Constraints;
 pub(crate) use indexes::Indexes;
@@ -24,19 +28,27 @@ use crate::error::Error;
 use crate::path::InstancePath;
 use crate::schema::Schema;
 use crate::tree::Tree;
+use asked::Asked;
+use indexes::Touched;
+use order::in_document_order;
 use std::sync::Arc;
 
-/// Checks what the schema asks of `new` beyond types and cases, which are right by construction. Two phases:
+/// Checks what the schema asks of `new` beyond types and cases, which are right by construction. Phases:
 ///
-/// 1. mandatory leafs and choices, min-elements and max-elements, unique;
-/// 2. leafrefs with `require-instance true`.
+/// 1. nodes whose `when` is false are deleted, until no more are;
+/// 2. mandatory leafs and choices, min-elements and max-elements, unique;
+/// 3. leafrefs with `require-instance true`;
+/// 4. `must`.
 ///
-/// What is not judged here is listed by [`Schema::left`] and is for libyang; a node with a `when` is never asked for as
-/// mandatory.
+/// What is not judged here is listed by [`Schema::left`] and is for libyang. A node with a `when` among that is never
+/// asked for as mandatory.
 ///
 /// `base` is the tree that `new` was made from (running), and `changes` is `diff(base, new)`. What both share and no
 /// change can have touched is not visited, if `base` has passed itself ([`Tree::is_validated`]); otherwise all is.
-/// The tree that is returned equals `new` and carries its indexes.
+/// An expression is evaluated where something changed that it may read: one that reads a leaf from many places costs
+/// all of them when that changes.
+///
+/// What is returned is `new`, with its indexes and without what was deleted, and the changes that lead to it.
 ///
 /// # Errors
 /// All violations of the first phase that has any, in document order, with the `error-app-tag` of RFC 7950
@@ -47,8 +59,23 @@ pub fn validate(
     new: Tree,
     changes: ChangeSet,
 ) -> Result<(Tree, ChangeSet), Vec<Error>> {
+    let constraints = schema.constraints();
     let valid = base.indexes.as_deref();
-    let mut indexes = valid.cloned().unwrap_or_else(|| Indexes::new(schema.constraints()));
+    let asked = |changes: &ChangeSet| match valid {
+        Some(_) => Asked::after(&constraints.triggers, changes),
+        None => Asked::everywhere(&constraints.conditions),
+    };
+    let mut again = asked(&changes);
+    let settled = whens::settle(schema, &new, again.clone());
+    let (new, changes) = match settled.map_err(|found| in_document_order(schema, &new, found))? {
+        None => (new, changes),
+        Some(settled) => {
+            let changes = diff(base, &settled);
+            again = asked(&changes);
+            (settled, changes)
+        }
+    };
+    let mut indexes = valid.cloned().unwrap_or_else(|| Indexes::new(constraints));
     let touched = match valid {
         Some(_) => indexes.follow(schema, base, &new, &changes),
         None => {
@@ -56,16 +83,44 @@ pub fn validate(
             indexes.follow(schema, &empty, &new, &diff(&empty, &new))
         }
     };
-    let mut found = shape::check(schema, valid.map(|_| base), &new);
-    found.extend(unique::check(schema, &new, &indexes, &touched));
-    if found.is_empty() {
-        found = references::check(schema, &new, &indexes, &touched);
-    }
+    let found = judge(schema, valid.map(|_| base), &new, (&indexes, &touched), &mut again);
     if !found.is_empty() {
-        return Err(order::in_document_order(schema, &new, found));
+        return Err(in_document_order(schema, &new, found));
     }
-    let passed = Tree { indexes: Some(Arc::new(indexes)), ..new };
-    Ok((passed, changes))
+    Ok((Tree { indexes: Some(Arc::new(indexes)), ..new }, changes))
+}
+
+/// `tree` without the nodes whose `when` is false, what that decides about included: the first phase of [`validate()`]
+/// by itself.
+///
+/// # Errors
+/// A `when` that the data make wrong or that takes too long.
+pub fn settled(schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
+    let everywhere = Asked::everywhere(&schema.constraints().conditions);
+    match whens::settle(schema, tree, everywhere) {
+        Ok(settled) => Ok(settled.unwrap_or_else(|| tree.clone())),
+        Err(found) => Err(in_document_order(schema, tree, found)),
+    }
+}
+
+/// The violations of the first phase that has any.
+fn judge(
+    schema: &Schema,
+    base: Option<&Tree>,
+    new: &Tree,
+    (indexes, touched): (&Indexes, &Touched),
+    asked: &mut Asked,
+) -> Vec<Violation> {
+    let mut found = shape::check(schema, base, new, asked);
+    found.extend(unique::check(schema, new, indexes, touched));
+    if found.is_empty() {
+        found = references::check(schema, new, indexes, touched);
+        found.extend(musts::check_targets(schema, new, asked));
+    }
+    if found.is_empty() {
+        found = musts::check(schema, new, asked);
+    }
+    found
 }
 
 /// A constraint that is not met.

@@ -20,6 +20,7 @@ mod axes;
 mod call;
 mod compare;
 mod depends;
+mod each;
 mod error;
 mod eval;
 mod function;

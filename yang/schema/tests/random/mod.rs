@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // each test takes what it needs
 
+pub mod modules;
+
 use cats_yang_schema::{Compiled, default_modules, load};
 use cats_yang_tree::ops::{Operation as EditOperation, Ops};
 use cats_yang_tree::schema::{Canonical, Integer, ModuleId, NodeId, NodeKind, Schema, Type, TypeRef};

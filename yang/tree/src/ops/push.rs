@@ -56,7 +56,9 @@ fn content(
             return Err(invalid(format!("'{}' needs the key of an entry", node.name)));
         }
         (NodeKind::Container { .. }, _, None) => Content::Container(Vec::new()),
-        (NodeKind::Anydata | NodeKind::Anyxml, _, None) if operation.deletes() => Content::Any("".into()),
+        (NodeKind::Anydata { .. } | NodeKind::Anyxml { .. }, _, None) if operation.deletes() => {
+            Content::Any("".into())
+        }
         (_, _, _) => return Err(invalid(format!("'{}' takes no such value", node.name))),
     };
     Ok(content)

@@ -1,7 +1,10 @@
 //! What a schema asks of a whole configuration, made ready once by [`Schema::indexed`].
 
+use super::conditions::{Collected, Condition, Triggers};
 use super::left::{self, Left};
 use crate::schema::{NodeId, NodeKind, Schema, Type};
+use crate::xpath::{Expr, When};
+use std::collections::BTreeMap;
 
 /// The constraints of a schema, and which nodes they speak of.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +15,11 @@ pub(crate) struct Constraints {
     pub(super) holders: Vec<Holder>,
     /// All `unique` statements.
     pub(super) uniques: Vec<Unique>,
+    /// All that are expressions, `when`s in the order in which they are decided.
+    pub(super) conditions: Vec<Condition>,
+    pub(super) triggers: Triggers,
+    /// The `when`s of mandatory choices, whose context node is what holds the choice.
+    pub(super) choices: BTreeMap<NodeId, Vec<When>>,
     /// What is left to libyang.
     pub(super) left: Vec<Left>,
     /// Per node.
@@ -69,27 +77,38 @@ impl Constraints {
     pub(crate) fn of(schema: &Schema) -> Self {
         let mut constraints = Self { roles: vec![Role::default(); schema.nodes.len()], ..Self::default() };
         let configuration = configuration(schema);
+        let mut collected = Collected::default();
         for (node, _) in schema.nodes.iter().zip(&configuration).filter(|(_, configured)| **configured) {
             constraints.leafref(schema, node.id);
             if let NodeKind::List { uniques, .. } = &node.kind {
                 uniques.iter().for_each(|leafs| constraints.unique(schema, node.id, leafs));
             }
-            left::of_node(schema, node, &mut constraints.left);
+            collected.of_node(schema, node, &mut constraints.left);
+            left::of_node(node, &mut constraints.left);
+            if matches!(node.kind, NodeKind::Choice { mandatory: true, .. }) {
+                let when = |when| When { expression: Expr::of_expression(schema, when), on_parent: true };
+                constraints.choices.insert(node.id, node.whens.iter().map(when).collect());
+            }
         }
+        (constraints.conditions, constraints.triggers) = collected.finish(schema);
+        constraints.mark_counted(schema);
+        constraints
+    }
+
+    fn mark_counted(&mut self, schema: &Schema) {
         // Children have larger ids than their parents.
         for id in (0..schema.nodes.len()).rev() {
-            let role = &constraints.roles[id];
+            let role = &self.roles[id];
             let counted = role.counted
                 || !role.refers.is_empty()
                 || !role.referred.is_empty()
                 || !role.holds.is_empty()
                 || !role.uniques.is_empty();
-            constraints.roles[id].counted = counted;
+            self.roles[id].counted = counted;
             if let Some(parent) = schema.nodes[id].parent.filter(|_| counted) {
-                constraints.roles[parent.0 as usize].counted = true;
+                self.roles[parent.0 as usize].counted = true;
             }
         }
-        constraints
     }
 
     pub(super) fn role(&self, id: NodeId) -> Option<&Role> {

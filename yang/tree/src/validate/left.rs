@@ -1,6 +1,6 @@
 //! What is not judged here, but by libyang on the whole configuration: found out from the schema alone.
 
-use super::constraints::{chain, indexable};
+use super::constraints::chain;
 use crate::schema::{Node, NodeId, NodeKind, Schema, Type};
 use crate::tree::{Branch, Data, Tree};
 
@@ -10,7 +10,7 @@ pub struct Left {
     /// The node that has it.
     pub node: NodeId,
     /// Why it is not judged here.
-    pub why: &'static str,
+    pub why: String,
     /// A `when`: it deletes nodes, so it comes before everything else.
     pub is_when: bool,
 }
@@ -44,32 +44,23 @@ fn may_hold(schema: &Schema, branch: &Branch, chain: &[NodeId]) -> bool {
     }
 }
 
-pub(super) fn of_node(schema: &Schema, node: &Node, left: &mut Vec<Left>) {
-    let mut push = |why, is_when| left.push(Left { node: node.id, why, is_when });
-    node.whens.iter().for_each(|_| push("when", true));
-    node.musts.iter().for_each(|_| push("must", false));
+/// What a value of the node must refer to, as far as that is left. Conditions have said what of them is.
+pub(super) fn of_node(node: &Node, left: &mut Vec<Left>) {
     if let NodeKind::Leaf { ty, .. } | NodeKind::LeafList { ty, .. } = &node.kind
-        && let Some(why) = of_type(schema, node.id, &ty.base, false)
+        && let Some(why) = of_type(&ty.base, false)
     {
-        push(why, false);
+        left.push(Left { node: node.id, why: why.to_owned(), is_when: false });
     }
 }
 
-fn of_type(schema: &Schema, id: NodeId, ty: &Type, in_union: bool) -> Option<&'static str> {
+fn of_type(ty: &Type, in_union: bool) -> Option<&'static str> {
     match ty {
         Type::InstanceIdentifier { require_instance: true } => {
             Some("instance-identifier with require-instance true")
         }
         Type::Leafref { require_instance: true, .. } if in_union => Some("leafref in a union"),
-        Type::Leafref { require_instance: true, path, .. } if indexable(schema, id).is_none() => {
-            Some(if path.text.contains(['[', '(']) {
-                "leafref with a predicate or a function"
-            } else {
-                "leafref with a default, or to a node that has one"
-            })
-        }
-        Type::Leafref { real, .. } => of_type(schema, id, &real.base, in_union),
-        Type::Union(members) => members.iter().find_map(|member| of_type(schema, id, &member.base, true)),
+        Type::Leafref { real, .. } => of_type(&real.base, in_union),
+        Type::Union(members) => members.iter().find_map(|member| of_type(&member.base, true)),
         Type::Binary { .. }
         | Type::Bits(_)
         | Type::Boolean

@@ -3,7 +3,7 @@
 use super::Violation;
 use super::constraints::{Reference, chain};
 use super::indexes::{Indexes, Scoped, Touched, scoped};
-use super::instances::each_instance;
+use super::instances::{each_instance, entry};
 use crate::error::{Error, ErrorTag, shown};
 use crate::path::{InstancePath, Key};
 use crate::schema::{NodeId, Schema};
@@ -85,11 +85,7 @@ fn named(schema: &Schema, new: &Tree, reference: &Reference, dangling: &BTreeSet
     each_instance(schema, new, reference.leaf, &mut |place, data| match data {
         Data::Leaf(value) => see(place, value),
         Data::LeafList(entries) => entries.iter().for_each(|(key, value)| {
-            let mut place = place.clone();
-            if let Some(step) = place.steps.last_mut() {
-                step.key = Some(key.clone());
-            }
-            see(&place, value);
+            see(&entry(place, key), value);
         }),
         Data::Container(_) | Data::List(_) | Data::Any(_) => {}
     });

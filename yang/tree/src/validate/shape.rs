@@ -1,27 +1,117 @@
 //! Mandatory nodes and numbers of entries.
 
 use super::Violation;
+use super::asked::{Asked, budget, each_place};
+use super::conditions::Asks;
+use super::whens::{may_exist, not_evaluated};
 use crate::edit::cases;
 use crate::error::{Error, ErrorInfo, ErrorTag};
 use crate::path::{InstancePath, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
-use crate::tree::{Branch, Data, Entries, Tree};
+use crate::tree::{Branch, Data, Entries, Found, Tree};
+use crate::xpath::Budget;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// `base` is valid, so what it shares with `new` is not visited.
-pub(super) fn check(schema: &Schema, base: Option<&Tree>, new: &Tree) -> Vec<Violation> {
-    let mut walk = Walk { schema, trail: InstancePath::default(), found: Vec::new() };
+/// `base` is valid, so what it shares with `new` is visited only where `asked` says that a `when` may have come true.
+pub(super) fn check(schema: &Schema, base: Option<&Tree>, new: &Tree, asked: &mut Asked) -> Vec<Violation> {
+    let mut walk = Walk { schema, new, trail: InstancePath::default(), found: Vec::new(), budget: budget() };
     walk.branch(None, base.map(|base| &base.root), &new.root);
+    if base.is_some() {
+        for (at, condition) in schema.constraints().conditions.iter().enumerate() {
+            let chain = match condition.asks {
+                Asks::When { obliges: true } => condition.chain.split_last().map(|(_, above)| above),
+                Asks::Choice => Some(&condition.chain[..]),
+                Asks::When { obliges: false } | Asks::Must { .. } | Asks::Target { .. } => None,
+            };
+            if let Some(above) = chain {
+                walk.missed(condition.node, above, asked.take(at));
+            }
+        }
+    }
     walk.found
 }
 
 struct Walk<'s> {
     schema: &'s Schema,
+    new: &'s Tree,
     trail: InstancePath,
     found: Vec<Violation>,
+    budget: Budget,
 }
 
 impl Walk<'_> {
+    /// A node that has to exist as soon as its `when` is true, in what `chain` leads to.
+    fn missed(&mut self, node: NodeId, chain: &[NodeId], subtrees: Vec<InstancePath>) {
+        let above = |mut subtree: InstancePath| {
+            subtree.steps.truncate(chain.len());
+            subtree
+        };
+        let subtrees: BTreeSet<InstancePath> = subtrees.into_iter().map(above).collect();
+        let mut places = Vec::new();
+        let subtrees: Vec<InstancePath> = subtrees.into_iter().collect();
+        let found = each_place(self.schema, self.new, chain, &subtrees, &mut |evaluation, place| {
+            places.push(evaluation.path(place));
+            Ok(())
+        });
+        if let Err(error) = found {
+            self.found.push(not_evaluated(self.schema, InstancePath::default(), "when", &error));
+        }
+        for place in places {
+            self.missed_at(node, place);
+        }
+    }
+
+    fn missed_at(&mut self, node: NodeId, place: InstancePath) {
+        let known = self.found.len();
+        let new = self.new;
+        let empty = Arc::default();
+        let branch = match new.find(&place) {
+            Some(Found::Branch(branch)) => branch,
+            _ => &empty,
+        };
+        let in_use = |(choice, case): (NodeId, NodeId)| {
+            let mut taken = branch.children.iter().flat_map(|child| cases(self.schema, child.id));
+            taken.any(|other| other == (choice, case))
+        };
+        if !cases(self.schema, node).into_iter().all(in_use) {
+            return;
+        }
+        self.trail = place;
+        match &self.schema.node(node).kind {
+            NodeKind::Choice { mandatory, .. } => self.choice(node, *mandatory, None, branch),
+            _ => self.child(node, None, branch),
+        }
+        self.trail = InstancePath::default();
+        // The walk over what changed may have been there.
+        let (before, after) = self.found.split_at(known);
+        let twice = after.iter().all(|new| before.iter().any(|old| old.error == new.error));
+        if twice {
+            self.found.truncate(known);
+        }
+    }
+
+    /// May a child of where we are exist, by its `when`s? No, too, where libyang has to say.
+    fn may_be(&mut self, id: NodeId) -> bool {
+        let schema = self.schema;
+        let whens = match schema.node(id).kind {
+            NodeKind::Choice { .. } => schema.constraints().choices.get(&id).map_or(&[][..], |whens| whens),
+            _ => schema.whens(id),
+        };
+        if whens.is_empty() {
+            return true;
+        }
+        let mut path = self.trail.clone();
+        path.steps.push(Step { node: id, key: None });
+        match may_exist(schema, self.new, &path, whens, &mut self.budget) {
+            Ok(may) => may.unwrap_or(false),
+            Err(error) => {
+                self.found.push(not_evaluated(schema, path, "when", &error));
+                false
+            }
+        }
+    }
+
     fn fail_at(&mut self, node: NodeId, error: Error) {
         let mut place = self.trail.clone();
         place.steps.push(Step { node, key: None });
@@ -61,7 +151,7 @@ impl Walk<'_> {
                 NodeKind::Case => self.level(&schema.node(case).children, base, new),
                 _ => self.child(case, base, new),
             },
-            None if mandatory && schema.node(id).whens.is_empty() => {
+            None if mandatory && self.may_be(id) => {
                 let name = &schema.node(id).name;
                 let what = format!("one case of choice '{name}' must be configured");
                 let error = Error::application(ErrorTag::DataMissing, what).app_tag("missing-choice");
@@ -77,7 +167,11 @@ impl Walk<'_> {
         let before = base.and_then(|base| base.get(id));
         let now = new.get(id);
         match &node.kind {
-            NodeKind::Leaf { mandatory: true, .. } if now.is_none() && node.whens.is_empty() => {
+            NodeKind::Leaf { mandatory: true, .. }
+            | NodeKind::Anydata { mandatory: true }
+            | NodeKind::Anyxml { mandatory: true }
+                if now.is_none() && self.may_be(id) =>
+            {
                 let error =
                     Error::application(ErrorTag::DataMissing, format!("'{}' must be configured", node.name));
                 self.fail_at(id, error);
@@ -88,7 +182,7 @@ impl Walk<'_> {
                     Some(Data::Container(inner)) => inner,
                     // It exists with its parent, unless its `when` says otherwise. Where it did before, it lacks nothing.
                     None if base.is_some() && before.is_none() && self.schema.case_of(id).is_none() => return,
-                    _ if !presence && node.whens.is_empty() => &empty,
+                    _ if !presence && self.may_be(id) => &empty,
                     _ => return,
                 };
                 let before = match before {
@@ -100,17 +194,7 @@ impl Walk<'_> {
                 self.trail.steps.pop();
             }
             NodeKind::List { min_elements, max_elements, .. } => {
-                let (old, entries) = match (before, now) {
-                    (Some(Data::List(old)), Some(Data::List(new))) if Arc::ptr_eq(old, new) => return,
-                    (Some(Data::List(old)), Some(Data::List(new))) => (Some(old), Some(new)),
-                    (_, Some(Data::List(new))) => (None, Some(new)),
-                    _ => (None, None),
-                };
-                let count = entries.map_or(0, |entries| entries.len());
-                self.count(id, count, *min_elements, *max_elements);
-                if let Some(entries) = entries {
-                    self.entries(id, old.map(|old| &**old), entries);
-                }
+                self.list(id, (before, now), *min_elements, *max_elements);
             }
             NodeKind::LeafList { min_elements, max_elements, .. } => {
                 let count = match now {
@@ -120,6 +204,25 @@ impl Walk<'_> {
                 self.count(id, count, *min_elements, *max_elements);
             }
             _ => {}
+        }
+    }
+
+    fn list(
+        &mut self,
+        id: NodeId,
+        (before, now): (Option<&Data>, Option<&Data>),
+        min: u32,
+        max: Option<u32>,
+    ) {
+        let (old, entries) = match (before, now) {
+            (Some(Data::List(old)), Some(Data::List(new))) if Arc::ptr_eq(old, new) => return,
+            (Some(Data::List(old)), Some(Data::List(new))) => (Some(old), Some(new)),
+            (_, Some(Data::List(new))) => (None, Some(new)),
+            _ => (None, None),
+        };
+        self.count(id, entries.map_or(0, |entries| entries.len()), min, max);
+        if let Some(entries) = entries {
+            self.entries(id, old.map(|old| &**old), entries);
         }
     }
 
@@ -135,7 +238,7 @@ impl Walk<'_> {
     fn count(&mut self, id: NodeId, count: usize, min: u32, max: Option<u32>) {
         let node = self.schema.node(id);
         let found = u32::try_from(count).unwrap_or(u32::MAX);
-        let (what, tag) = if found < min && node.whens.is_empty() {
+        let (what, tag) = if found < min && self.may_be(id) {
             (format!("'{}' needs at least {min} entries, not {found}", node.name), "too-few-elements")
         } else if let Some(max) = max.filter(|max| found > *max) {
             (format!("'{}' takes at most {max} entries, not {found}", node.name), "too-many-elements")

@@ -3,7 +3,7 @@
 use super::Violation;
 use super::constraints::Unique;
 use super::indexes::{Indexes, Scoped, Touched, scoped, tuple_of};
-use super::instances::each_instance;
+use super::instances::{each_instance, entry};
 use crate::error::{Error, ErrorInfo, ErrorTag, Path};
 use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, Schema};
@@ -29,8 +29,8 @@ fn named(schema: &Schema, new: &Tree, unique: &Unique, tuples: &BTreeSet<&Scoped
     let mut found = Vec::new();
     each_instance(schema, new, unique.list, &mut |list, data| {
         let Data::List(entries) = data else { return };
-        for (key, entry) in entries.iter() {
-            let Some(tuple) = tuple_of(schema, unique, entry) else { continue };
+        for (key, branch) in entries.iter() {
+            let Some(tuple) = tuple_of(schema, unique, branch) else { continue };
             let tuple = scoped(&list.steps, unique.depth.saturating_sub(1), tuple);
             if !tuples.contains(&tuple) {
                 continue;
@@ -59,10 +59,7 @@ fn violation(schema: &Schema, unique: &Unique, list: &InstancePath, keys: [&Key;
 }
 
 fn leaf_path(schema: &Schema, list: &InstancePath, key: &Key, chain: &[NodeId]) -> Path {
-    let mut path = list.clone();
-    if let Some(step) = path.steps.last_mut() {
-        step.key = Some(key.clone());
-    }
+    let mut path = entry(list, key);
     path.steps.extend(chain.iter().map(|node| Step { node: *node, key: None }));
     path.render(schema)
 }
