@@ -56,6 +56,8 @@ pub enum Event {
 pub const HEAD: usize = 4096;
 
 const MARKER: &[u8; 6] = b"]]>]]>";
+/// Messages of up to so many bytes are written at once.
+const SHORT: usize = 16 << 10;
 const CHUNK_MAX: u64 = 4_294_967_295;
 
 /// Finds messages in bytes that come in any segmentation. Holds at most one message of `limit` bytes.
@@ -239,9 +241,16 @@ impl Decoder {
     }
 }
 
-/// One message, given in parts, as the pieces to be written. No part is copied on a 1.1 session, nor on a 1.0
-/// session unless it holds the end-of-message marker, which is then escaped.
+/// One message, given in parts, as the pieces to be written: one piece, if it is short. Of a longer one no part is
+/// copied on a 1.1 session, nor on a 1.0 session unless it holds the end-of-message marker, which is then escaped.
 pub fn encode(framing: Framing, parts: Vec<String>) -> Vec<Vec<u8>> {
+    let size: usize = parts.iter().map(String::len).sum();
+    let pieces = encode_parts(framing, parts);
+    // Each piece is written by itself, which costs more than the copy.
+    if size <= SHORT { vec![pieces.concat()] } else { pieces }
+}
+
+fn encode_parts(framing: Framing, parts: Vec<String>) -> Vec<Vec<u8>> {
     match framing {
         Framing::EndOfMessage => {
             let mut pieces: Vec<_> = parts.into_iter().map(|part| escape_marker(part).into_bytes()).collect();

@@ -199,3 +199,15 @@ proptest! {
         let _ = feed(&mut decoder(framing, 50), &bytes, 3);
     }
 }
+
+#[test]
+fn a_short_message_is_one_piece_and_the_text_of_a_long_one_is_not_copied() {
+    for framing in [Framing::EndOfMessage, Framing::Chunked] {
+        let short = encode(framing, vec!["<a>".to_owned(), "b".to_owned(), "</a>".to_owned()]);
+        assert_eq!(short.len(), 1, "{framing:?}");
+        let text = "x".repeat(1 << 20);
+        let place = text.as_ptr();
+        let long = encode(framing, vec!["<a>".to_owned(), text, "</a>".to_owned()]);
+        assert!(long.iter().any(|piece| piece.as_ptr() == place), "{framing:?}");
+    }
+}

@@ -175,7 +175,7 @@ impl InstancePath {
 pub(crate) fn xml_identity(schema: &Schema, name: &str) -> Option<(ModuleId, String)> {
     let (module, name) = name.split_once(':')?;
     let module = schema.module_by_name(module)?;
-    Some((module, format!("{}:{name}", schema.prefix(module))))
+    Some((module, [schema.prefix(module), ":", name].concat()))
 }
 
 fn xml_key(schema: &Schema, key: &Key) -> Key {

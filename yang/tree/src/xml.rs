@@ -175,18 +175,45 @@ pub(crate) fn escape_attribute(out: &mut String, text: &str) {
 }
 
 fn escape_with(out: &mut String, text: &str, attribute: bool) {
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' if attribute => out.push_str("&quot;"),
-            '\n' | '\t' if attribute => {
-                let _ = write!(out, "&#{};", u32::from(c));
-            }
+    let mut rest = text;
+    // All that is escaped is a byte of its own, so what stands before is whole characters.
+    while let Some(at) = rest.bytes().position(|byte| is_escaped(byte, attribute)) {
+        let (plain, from) = rest.split_at(at);
+        out.push_str(plain);
+        out.push_str(match from.as_bytes().first() {
+            Some(b'<') => "&lt;",
+            Some(b'>') => "&gt;",
+            Some(b'&') => "&amp;",
+            Some(b'"') => "&quot;",
+            Some(b'\n') => "&#10;",
+            Some(b'\t') => "&#9;",
             // A bare one would be read as a line feed.
-            '\r' => out.push_str("&#13;"),
-            _ => out.push(c),
-        }
+            _ => "&#13;",
+        });
+        rest = from.get(1..).unwrap_or_default();
+    }
+    out.push_str(rest);
+}
+
+fn is_escaped(byte: u8, attribute: bool) -> bool {
+    match byte {
+        b'<' | b'>' | b'&' | b'\r' => true,
+        b'"' | b'\n' | b'\t' => attribute,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_markup_or_would_be_read_as_something_else_is_escaped() {
+        let text = "ä<b>&\"c\"\td\ne\r]]>";
+        let (mut content, mut attribute) = (String::new(), String::new());
+        escape(&mut content, text);
+        escape_attribute(&mut attribute, text);
+        assert_eq!(content, "ä&lt;b&gt;&amp;\"c\"\td\ne&#13;]]&gt;");
+        assert_eq!(attribute, "ä&lt;b&gt;&amp;&quot;c&quot;&#9;d&#10;e&#13;]]&gt;");
     }
 }

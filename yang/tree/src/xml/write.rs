@@ -11,7 +11,7 @@ use crate::value::{Value, xpath};
 use crate::view::Defaults;
 use crate::view::extent::{Extent, keys_of};
 use crate::view::origin::{Origin, container_of, entry_origin, list_of, origin_of};
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -352,26 +352,26 @@ fn declare(buffer: &mut String, prefix: &str, namespace: &str) {
 }
 
 /// The text of a value and the modules whose prefixes it uses.
-fn value_text(schema: &Schema, value: &Value) -> (String, Vec<ModuleId>) {
+fn value_text<'a>(schema: &Schema, value: &'a Value) -> (Cow<'a, str>, Vec<ModuleId>) {
     match value {
         Value::Identity(name) => match xml_identity(schema, name) {
-            Some((module, text)) => (text, vec![module]),
-            None => (name.to_string(), Vec::new()),
+            Some((module, text)) => (text.into(), vec![module]),
+            None => (Cow::Borrowed(name), Vec::new()),
         },
-        Value::Instance(path) => match InstancePath::parse(schema, path) {
-            Ok(path) => path.render_xml(schema),
-            Err(_) => xpath::prefixed(schema, path),
-        },
-        Value::Empty
-        | Value::Bool(_)
-        | Value::Int32(_)
-        | Value::Uint32(_)
-        | Value::Int64(_)
-        | Value::Uint64(_)
-        | Value::Decimal64 { .. }
-        | Value::String(_)
-        | Value::Enum(_)
-        | Value::Bits(_)
-        | Value::Binary(_) => (value.to_string(), Vec::new()),
+        Value::Instance(path) => {
+            let (text, modules) = match InstancePath::parse(schema, path) {
+                Ok(path) => path.render_xml(schema),
+                Err(_) => xpath::prefixed(schema, path),
+            };
+            (text.into(), modules)
+        }
+        Value::String(text) | Value::Enum(text) | Value::Bits(text) | Value::Binary(text) => {
+            (Cow::Borrowed(text), Vec::new())
+        }
+        Value::Bool(value) => (Cow::Borrowed(if *value { "true" } else { "false" }), Vec::new()),
+        Value::Empty => (Cow::Borrowed(""), Vec::new()),
+        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Decimal64 { .. } => {
+            (value.to_string().into(), Vec::new())
+        }
     }
 }
