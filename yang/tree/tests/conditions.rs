@@ -241,3 +241,26 @@ fn leafrefs_with_predicates_and_to_defaults_are_asked_by_their_paths() {
     let one = "<server><name>a</name><level>8</level></server>";
     commit(&schema, &base, one).expect("the default of the other server has the value");
 }
+
+#[test]
+fn a_container_that_takes_its_case_by_what_is_in_it_has_its_musts() {
+    let schema = schema(|m| {
+        m.choice("how", |ch| {
+            ch.case("one", |c| {
+                c.container("c", |c| {
+                    c.container("d", |d| {
+                        d.leaf("x", Ty::uint8());
+                    })
+                    .must("/y");
+                });
+            });
+            ch.case("other", |c| {
+                c.leaf("z", Ty::uint8());
+            });
+        });
+        m.leaf("y", Ty::empty());
+    });
+    let base = valid(&schema, "<z>1</z>");
+    assert_eq!(refused(&schema, &base, "<c><d><x>1</x></d></c>"), [must("/top:c/d")]);
+    commit(&schema, &base, "<c><d><x>1</x></d></c><y/>").expect("as it must be");
+}

@@ -154,23 +154,18 @@ impl Collected {
             };
             for read in reads {
                 let trigger = Trigger { condition, depth: read.depth };
-                for kind in [&mut triggers.shallow, &mut triggers.deep] {
-                    if let Some(of_node) = kind.get_mut(read.node.0 as usize) {
-                        of_node.insert(trigger);
-                    }
+                triggers.add(read.node, trigger, true);
+                // Where it is stored its case is taken.
+                if schema.case_of(read.node).is_some() {
+                    stored_by(schema, read.node, &mut |node| triggers.add(node, trigger, false));
                 }
             }
             if let Asks::When { .. } = found.asks {
                 let trigger = Trigger { condition, depth: found.chain.len() };
-                stored_by(schema, found.node, &mut |node| {
-                    if let Some(of_node) = triggers.deep.get_mut(node.0 as usize) {
-                        of_node.insert(trigger);
-                    }
-                });
+                stored_by(schema, found.node, &mut |node| triggers.add(node, trigger, false));
             }
-            let host = found.chain.last().and_then(|host| triggers.deep.get_mut(host.0 as usize));
-            if let Some(host) = host {
-                host.insert(Trigger { condition, depth: usize::MAX });
+            if let Some(host) = found.chain.last() {
+                triggers.add(*host, Trigger { condition, depth: usize::MAX }, false);
             }
         }
         // Children have larger ids than their parents.
@@ -227,6 +222,16 @@ impl Collected {
 }
 
 impl Triggers {
+    /// By creation and deletion of `node`, and `also` by another value or place of it.
+    fn add(&mut self, node: NodeId, trigger: Trigger, also: bool) {
+        let kinds = [Some(&mut self.deep), Some(&mut self.shallow).filter(|_| also)];
+        for kind in kinds.into_iter().flatten() {
+            if let Some(of_node) = kind.get_mut(node.0 as usize) {
+                of_node.insert(trigger);
+            }
+        }
+    }
+
     /// By a change of `node` itself, or of it with all that is in it.
     pub(super) fn of(&self, node: NodeId, deep: bool) -> impl Iterator<Item = Trigger> {
         let kind = if deep { &self.deep } else { &self.shallow };
