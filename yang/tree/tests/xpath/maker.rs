@@ -218,6 +218,10 @@ impl Maker<'_> {
                 format!("({} | {})", self.path(at, depth - 1, false), self.path(at, depth - 1, false))
             }
             1 if depth > 0 => format!("({})[{}]", self.path(at, depth - 1, false), self.number(None, 0)),
+            2 if depth > 0 => {
+                let (one, other) = (self.path(at, depth - 1, false), self.path(at, depth - 1, false));
+                format!("({one} | {other})/{}", self.pick(&["..", "*", "*[last()]", "shop:name", "../*[2]"]))
+            }
             _ => self.path(at, depth, false),
         }
     }
@@ -273,6 +277,13 @@ impl Maker<'_> {
             let mut step = test;
             if depth > 0 && self.dice.roll(3) == 0 {
                 let _ = write!(step, "[{}]", self.predicate(next, depth - 1));
+            }
+            if !self.indexable && self.dice.roll(12) == 0 {
+                // Below anything that stands there.
+                step.insert_str(0, if out.is_empty() { "descendant-or-self::node()/" } else { "/" });
+            }
+            if self.dice.roll(12) == 0 {
+                let _ = write!(step, "/../{}", self.pick(&["*", "node()", "shop:name", "shop:item", "."]));
             }
             out.push(step);
             at = Some(next);
