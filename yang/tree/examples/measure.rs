@@ -3,7 +3,8 @@
 
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{DefaultOperation, Defaults, Ops, Tree, diff, edit, validate, view};
+use cats_yang_tree::xpath::{Accessible, Budget, Evaluation, Expr, Scope};
+use cats_yang_tree::{DefaultOperation, Defaults, InstancePath, Ops, Tree, diff, edit, validate, view};
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -32,11 +33,30 @@ fn main() {
     let clock = clock.lap("diff of one leaf");
     let (_, changes) = validate(&schema, &full, one, changes).expect("valid");
     let clock = clock.lap("validate one leaf");
+    let items = evaluate(&schema, &full, count);
+    let clock = clock.lap(&format!("evaluate a must on {items} entries"));
     let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Replace).expect("good XML");
     let same = edit(&full, &schema, ops).expect("fits");
     clock.lap("replace with the same, reading included");
     assert!(same.ptr_eq(&full) && changes.changes.len() == 1 && !all.is_empty());
     println!("{} entries, {} bytes of XML, resident {}", count, xml.len(), resident());
+}
+
+/// Evaluates a `must` that reads a leaf beside its context node, on each entry.
+fn evaluate(schema: &Schema, tree: &Tree, count: usize) -> usize {
+    let must =
+        Expr::parse(schema, "../size > 0 and ../enabled = 'true'", Scope::of_modules()).expect("good XPath");
+    let mut evaluation = Evaluation::new(schema, tree, Accessible::Configuration);
+    let mut budget = Budget::new(u64::MAX);
+    let holds = |at: usize| {
+        let path = format!("/measure:top/item[name='n{at}']/descr");
+        let path = InstancePath::parse(schema, &path).expect("a path of the schema");
+        let place = evaluation.place(&path).expect("an entry");
+        let holds = must.holds(&mut evaluation, place, &mut budget).expect("few steps");
+        evaluation.forget(evaluation.root());
+        holds
+    };
+    (0..count).map(holds).filter(|holds| *holds).count()
 }
 
 struct Clock(Instant);

@@ -65,7 +65,7 @@ fn default_of(schema: &Schema, id: NodeId) -> Option<Data> {
 
 /// May `id` have its default beside what `branch` holds? In each choice around it, its case must have data or,
 /// when no case has, be the default case.
-fn in_use(schema: &Schema, branch: &Branch, id: NodeId) -> bool {
+pub(crate) fn in_use(schema: &Schema, branch: &Branch, id: NodeId) -> bool {
     cases(schema, id).into_iter().all(|(choice, case)| {
         let mut taken = branch.children.iter().flat_map(|child| cases(schema, child.id));
         match taken.find(|(other, _)| *other == choice) {

@@ -9,7 +9,8 @@
 //! `depth` 0 they are all instances.
 //!
 //! What counts as a change of a dependency: an instance of `node` is created, deleted, gets another value or another
-//! place among its siblings. What is inside of a created or deleted subtree is created or deleted with it. A default
+//! place among its siblings. What is inside of a created or deleted subtree is created or deleted with it. A container
+//! without presence is created with the first thing in it and deleted with the last: it then takes its case. A default
 //! that comes into use or goes has no change of its own; what brings that about is a dependency too: the list entry
 //! or presence container around it, the nodes of the other cases, what its `when` reads. A context node that is
 //! itself created is to be evaluated whatever it depends on.

@@ -3,11 +3,11 @@
 
 use super::eval::Context;
 use super::{Accessible, Budget, XPathError};
-use crate::edit::cases;
 use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
 use crate::tree::{Branch, Data, Tree};
 use crate::value::Value;
+use crate::view::defaults::in_use;
 use std::cmp::Ordering;
 
 /// A node that an [`Evaluation`] has met. It stays good until [`Evaluation::forget`] takes it or one before it.
@@ -412,19 +412,4 @@ impl<'t> Evaluation<'t> {
             (Slot::Only | Slot::Entry(_) | Slot::Default(_) | Slot::Text, _) => Ordering::Equal,
         }
     }
-}
-
-/// May `node` exist by itself beside what `branch` holds? In each choice around it, its case must have data or,
-/// when no case has, be the default case.
-pub(super) fn in_use(schema: &Schema, branch: &Branch, node: NodeId) -> bool {
-    cases(schema, node).into_iter().all(|(choice, case)| {
-        let mut taken = branch.children.iter().flat_map(|child| cases(schema, child.id));
-        match taken.find(|(other, _)| *other == choice) {
-            Some((_, other)) => other == case,
-            None => matches!(
-                schema.node(choice).kind,
-                NodeKind::Choice { default_case: Some(default), .. } if default == case
-            ),
-        }
-    })
 }
