@@ -34,7 +34,7 @@ pub use diff::{Change, ChangeSet, Record, diff};
 pub use edit::edit;
 pub use ops::{DefaultOperation, Operation, Ops};
 pub use path::{InstancePath, Key, Step};
-pub use tree::{Branch, Data, Found, Tree};
+pub use tree::{Branch, Data, Found, Part, Tree};
 pub use validate::validate;
 pub use value::Value;
 pub use view::{Defaults, Origins, Subtree, View, view};

@@ -47,39 +47,48 @@ pub struct Ops {
 
 /// Operations that are applied together, as one `<config>` element is.
 #[derive(Debug, Clone)]
-pub(crate) struct Stage {
+pub struct Stage {
     /// `Replace`: what is not named here goes.
-    pub(crate) replace_all: bool,
-    pub(crate) nodes: Vec<Op>,
+    pub replace_all: bool,
+    /// Those at the top.
+    pub nodes: Vec<Op>,
 }
 
 /// An operation on one instance.
 #[derive(Debug, Clone)]
-pub(crate) struct Op {
-    pub(crate) node: NodeId,
-    pub(crate) operation: Operation,
-    pub(crate) content: Content,
-    pub(crate) insert: Option<Place>,
+pub struct Op {
+    /// The data node.
+    pub node: NodeId,
+    /// What is done to it.
+    pub operation: Operation,
+    /// What of it is named, and what is inside.
+    pub content: Content,
+    /// Where an entry of a user-ordered list goes.
+    pub insert: Option<Place>,
     /// When what it names is missing, nothing happens instead of `data-missing` (only with `None`).
     pub(crate) quiet: bool,
 }
 
+/// What an [`Op`] says of its instance.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub enum Content {
     /// None when the leaf is deleted.
     Leaf(Option<Value>),
+    /// A container's content.
     Container(Vec<Op>),
     /// The key and everything inside but the key leafs.
     Entry(Key, Vec<Op>),
+    /// An entry of a leaf-list.
     LeafListEntry(Key, Value),
     /// All entries of a list or leaf-list, only to delete them.
     All,
+    /// `anydata` or `anyxml`.
     Any(Arc<str>),
 }
 
 impl Operation {
     /// Does it take away what it names?
-    pub(crate) fn deletes(self) -> bool {
+    pub fn deletes(self) -> bool {
         matches!(self, Operation::Delete | Operation::Remove)
     }
 
@@ -96,7 +105,7 @@ impl Operation {
 
 impl Op {
     /// The step of a path that leads to it.
-    pub(crate) fn step(&self) -> Step {
+    pub fn step(&self) -> Step {
         let key = match &self.content {
             Content::Entry(key, _) | Content::LeafListEntry(key, _) => Some(key.clone()),
             Content::Leaf(_) | Content::Container(_) | Content::All | Content::Any(_) => None,
@@ -250,6 +259,11 @@ impl Ops {
         F: FnMut(&InstancePath, &Value) -> Result<Option<Value>, Error>,
     {
         replace::values(self, &mut replacement)
+    }
+
+    /// What it asks for, in the order in which it is done.
+    pub fn stages(&self) -> &[Stage] {
+        &self.steps
     }
 
     /// Does it ask for nothing?

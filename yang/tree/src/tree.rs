@@ -73,6 +73,17 @@ pub enum Data {
     Any(Arc<str>),
 }
 
+/// What is left of a node in a tree that is cut down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<T> {
+    /// All of it.
+    Whole,
+    /// This, which is less.
+    Less(T),
+    /// Nothing.
+    Nothing,
+}
+
 /// What stands at an [`InstancePath`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found<'a> {
@@ -179,6 +190,25 @@ impl Branch {
     /// Has it no child?
     pub fn is_empty(&self) -> bool {
         self.children.is_empty()
+    }
+
+    /// This branch with what `part` leaves of each child; the same Arc when that is everything. What is left of a
+    /// child must itself be a part of it.
+    #[must_use]
+    pub fn parts(self: &Arc<Self>, mut part: impl FnMut(NodeId, &Data) -> Part<Data>) -> Arc<Self> {
+        let mut whole = true;
+        let mut children = Vec::with_capacity(self.children.len());
+        for child in &self.children {
+            match part(child.id, &child.data) {
+                Part::Whole => children.push(child.clone()),
+                Part::Less(data) => {
+                    whole = false;
+                    children.push(Child { data, ..child.clone() });
+                }
+                Part::Nothing => whole = false,
+            }
+        }
+        if whole { self.clone() } else { Arc::new(Branch { children }) }
     }
 
     pub(crate) fn child(&self, id: NodeId) -> Option<&Child> {

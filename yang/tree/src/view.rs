@@ -1,7 +1,7 @@
 //! What a reader sees of a tree: defaults in use or not, the part that a filter selects, how deep, from where.
 //!
-//! A view is made in this order: the tree (already without what the reader may not see), defaults, depth, filter,
-//! configuration or state, origin. A filter sees defaults as the view shows them, and what is selected by it alone is
+//! A view is made in this order: the tree, defaults, what the reader may see ([`View::cut`]: after defaults, else they would
+//! stand in for what is hidden), depth, filter, configuration or state, origin. A filter sees defaults as the view shows them, and what is selected by it alone is
 //! given them; nothing else is visited for it.
 
 pub(crate) mod defaults;
@@ -70,6 +70,13 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn filter(&self, filter: &Subtree) -> View<'a> {
         self.done(filter.select(&self.tree, self.extent()))
+    }
+
+    /// What `part` leaves of what is seen, such as access control does. Depth is to be asked for afterwards: it counts
+    /// from what a filter selects.
+    #[must_use]
+    pub fn cut(&self, part: impl FnOnce(&Tree) -> Tree) -> View<'a> {
+        self.done(part(&self.tree()))
     }
 
     /// The part at these places, such as an XPath filter selects: each with all below it, what stands above it, and

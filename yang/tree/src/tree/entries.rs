@@ -1,7 +1,10 @@
 //! The entries of a list or leaf-list, ordered by their keys or by the user.
 
+use super::Part;
 use crate::map::{self, Difference, Map};
 use crate::path::Key;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Distance between the ranks of entries that are appended, so that inserts between them find room.
 const GAP: u64 = 1 << 20;
@@ -104,6 +107,77 @@ impl<V: Clone> Entries<V> {
                     (key.clone(), Ranked { rank: entry.rank, value: make(&entry.value) })
                 };
                 Entries::Ranked { by_key: by_key.iter().map(ranked).collect(), order: order.clone() }
+            }
+        }
+    }
+
+    /// What `part` leaves of each entry, in the same order.
+    pub fn parts(self: &Arc<Self>, mut part: impl FnMut(&Key, &V) -> Part<V>) -> Part<Arc<Self>> {
+        let mut changed = Vec::new();
+        for (key, value) in self.iter() {
+            match part(key, value) {
+                Part::Whole => {}
+                Part::Less(less) => changed.push((key, Some(less))),
+                Part::Nothing => changed.push((key, None)),
+            }
+        }
+        if changed.len() < self.len() / 2 {
+            return self.changed(changed);
+        }
+        let changed: BTreeMap<&Key, Option<V>> = changed.into_iter().collect();
+        let left = |key: &Key, value: &V| match changed.get(key) {
+            Some(less) => less.clone(),
+            None => Some(value.clone()),
+        };
+        let entries = self.kept(left);
+        if entries.is_empty() { Part::Nothing } else { Part::Less(Arc::new(entries)) }
+    }
+
+    /// As [`Entries::parts`], asking of the entries with these keys only; all others are left whole.
+    pub fn parts_of<'k>(
+        self: &Arc<Self>,
+        keys: impl Iterator<Item = &'k Key>,
+        mut part: impl FnMut(&Key, &V) -> Part<V>,
+    ) -> Part<Arc<Self>> {
+        let found = keys.filter_map(|key| Some((key, self.get(key)?)));
+        let changed = found.filter_map(|(key, value)| match part(key, value) {
+            Part::Whole => None,
+            Part::Less(less) => Some((key, Some(less))),
+            Part::Nothing => Some((key, None)),
+        });
+        self.changed(changed.collect())
+    }
+
+    fn changed(self: &Arc<Self>, changed: Vec<(&Key, Option<V>)>) -> Part<Arc<Self>> {
+        if changed.is_empty() {
+            return Part::Whole;
+        }
+        let mut entries = (**self).clone();
+        for (key, value) in changed {
+            match value {
+                Some(value) => entries.set(key.clone(), value),
+                None => drop(entries.remove(key)),
+            }
+        }
+        if entries.is_empty() { Part::Nothing } else { Part::Less(Arc::new(entries)) }
+    }
+
+    /// The entries for which `left` has a value, with that value.
+    fn kept(&self, mut left: impl FnMut(&Key, &V) -> Option<V>) -> Self {
+        match self {
+            Entries::Keyed(map) => {
+                let kept = map.iter().filter_map(|(key, value)| Some((key.clone(), left(key, value)?)));
+                Entries::Keyed(kept.collect())
+            }
+            Entries::Ranked { by_key, order } => {
+                let kept = by_key.iter().filter_map(|(key, entry)| {
+                    let value = left(key, &entry.value)?;
+                    Some((key.clone(), Ranked { rank: entry.rank, value }))
+                });
+                let by_key: Map<Key, Ranked<V>> = kept.collect();
+                let order = order.iter().filter(|(_, key)| by_key.contains_key(*key));
+                let order = order.map(|(rank, key)| (*rank, key.clone())).collect();
+                Entries::Ranked { by_key, order }
             }
         }
     }
