@@ -1,19 +1,38 @@
 //! Datastore content from and to the texts of requests and replies.
 
+use crate::nacm::Access;
 use crate::piecewise;
 use crate::types::{Config, DefaultOperation, Edit, ErrorOption, TestOption};
-use cats_yang_tree::error::Error;
+use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Defaults, Subtree, Tree, view};
+use cats_yang_tree::{Defaults, Subtree, Tree, View, view};
 
-/// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it.
-pub(crate) fn edit(schema: &Schema, tree: &Tree, mut edit: Edit) -> (Option<Tree>, Vec<Error>) {
+/// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it; an edit that
+/// is denied for any node is not done at all.
+pub(crate) fn edit(
+    schema: &Schema,
+    tree: &Tree,
+    mut edit: Edit,
+    access: &Access,
+) -> (Option<Tree>, Vec<Error>) {
     let default = edit.default_operation;
-    let whole = edit.config.ops(schema, default).and_then(|ops| cats_yang_tree::edit(tree, schema, ops));
-    match whole {
-        Ok(tree) => (Some(tree), Vec::new()),
-        Err(errors) if goes_on(&edit) => piecewise::edit(schema, tree, &edit.config, default.into(), errors),
+    let whole = edit.config.ops(schema, default).and_then(|ops| {
+        access.may_request(&ops)?;
+        cats_yang_tree::edit(tree, schema, ops)
+    });
+    let (edited, errors) = match whole {
+        Ok(edited) => (Some(edited), Vec::new()),
+        Err(errors) if goes_on(&edit) => {
+            piecewise::edit(schema, (tree, access), &edit.config, default.into(), errors)
+        }
         Err(errors) => (None, errors),
+    };
+    match edited.as_ref().map(|edited| access.may_change(tree, edited)) {
+        Some(Err(denied)) => (None, denied),
+        Some(Ok(())) | None => {
+            let denied = errors.iter().any(|error| error.tag == ErrorTag::AccessDenied);
+            (edited.filter(|_| !denied), access.without_hidden_edits(errors))
+        }
     }
 }
 
@@ -24,15 +43,35 @@ fn goes_on(edit: &Edit) -> bool {
 }
 
 /// A complete configuration from a `<config>` element.
-pub(crate) fn parse(schema: &Schema, mut config: Config) -> Result<Tree, Vec<Error>> {
+pub(crate) fn parse(schema: &Schema, config: Config) -> Result<Tree, Vec<Error>> {
+    parse_for(schema, config, &Access::FULL)
+}
+
+/// As [`parse`], of one that is to take the place of a datastore.
+pub(crate) fn parse_for(schema: &Schema, mut config: Config, access: &Access) -> Result<Tree, Vec<Error>> {
     let ops = config.ops(schema, DefaultOperation::Merge)?;
+    access.may_request(&ops)?;
     cats_yang_tree::edit(&Tree::new(), schema, ops)
 }
 
-/// What a `<filter>` element selects of `tree`, as XML.
-pub(crate) fn render(schema: &Schema, tree: &Tree, filter: Option<&str>) -> Result<String, Vec<Error>> {
+/// What a `<filter>` element selects of what may be read of `tree`, as XML.
+pub(crate) fn render(
+    schema: &Schema,
+    tree: &Tree,
+    filter: Option<&str>,
+    access: &Access,
+) -> Result<String, Vec<Error>> {
     let all = view(tree, schema, Defaults::Explicit);
-    let Some(filter) = filter else { return Ok(all.to_xml()) };
+    let Some(filter) = filter else { return Ok(readable(&all, access).to_xml()) };
     let filter = Subtree::parse(schema, filter).map_err(|error| vec![error])?;
-    Ok(all.filter(&filter).to_xml())
+    if access.reads_all() {
+        return Ok(all.filter(&filter).to_xml());
+    }
+    // Only what the filter selects is cut down; filtered again, it shows nothing that was selected by what is hidden.
+    // A subtree filter asks for nothing to be absent, so this is the filtered part of what is readable.
+    Ok(readable(&all.filter(&filter), access).filter(&filter).to_xml())
+}
+
+fn readable<'s>(view: &View<'s>, access: &Access) -> View<'s> {
+    if access.reads_all() { view.clone() } else { view.cut(|tree| access.readable(tree)) }
 }

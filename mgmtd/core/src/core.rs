@@ -4,6 +4,7 @@ use crate::commit::{Cause, Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
 use crate::datastores;
+use crate::nacm::{self, Access, Nacm};
 use crate::output::{Alarm, Event, Output};
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
@@ -66,6 +67,7 @@ pub struct Core {
     /// `validate` requests at the oracle or at the checks.
     pub(crate) validations: BTreeMap<Ticket, Validation>,
     pub(crate) reads: Reads,
+    pub(crate) nacm: Nacm,
     pub(crate) outputs: VecDeque<Output>,
     next_ticket: u64,
     pub(crate) started_us: u64,
@@ -83,6 +85,7 @@ impl Core {
         let components = Components::new(&facts.components, now, &mut outputs);
         Self {
             sessions: Sessions::new(facts.limits),
+            nacm: Nacm::new(&facts.schema),
             facts,
             revision,
             candidate: running.clone(),
@@ -164,10 +167,14 @@ impl Core {
         if !self.sessions.count(session, |counts| counts.requests = counts.requests.saturating_add(1)) {
             return;
         }
+        if let Err(error) = self.may_invoke(session, &request) {
+            return self.reply(session, Err(vec![error]));
+        }
         let answer = match request {
             Request::Get { filter } => self.get(session, filter, now),
             Request::GetConfig { source, filter } => {
-                Ok(Some(Reply::Data(Reading { tree: self.tree(source).clone(), filter })))
+                let access = self.access(session);
+                Ok(Some(Reply::Data(Reading { tree: self.tree(source).clone(), filter, access })))
             }
             Request::EditConfig(edit) => self.edit_config(session, edit),
             Request::CopyConfig { target, source } => self.copy_config(session, target, source),
@@ -213,10 +220,17 @@ impl Core {
         verdict: Result<(Tree, ChangeSet), Vec<Error>>,
         now: Now,
     ) {
+        let verdict = verdict.and_then(|(new, changes)| {
+            let faults = self.nacm.faults(&self.facts.schema, &self.running, &new);
+            if faults.is_empty() { Ok((new, changes)) } else { Err(faults) }
+        });
         if let Some(validation) = self.validations.remove(&ticket) {
             match verdict {
                 Ok((new, changes)) => self.check_request(validation, new, changes),
-                Err(errors) => self.reply(validation.session, Err(errors)),
+                Err(errors) => {
+                    let errors = self.access(validation.session).without_hidden(errors);
+                    self.reply(validation.session, Err(errors));
+                }
             }
         } else if self
             .commit
@@ -233,8 +247,12 @@ impl Core {
     /// The verdict on an [`Output::Check`]; no errors means yes.
     pub fn handle_checked(&mut self, ticket: Ticket, errors: Vec<Error>, now: Now) {
         if let Some(validation) = self.validations.remove(&ticket) {
-            let answer = if errors.is_empty() { Ok(Reply::Ok) } else { Err(errors) };
-            self.reply(validation.session, answer);
+            if errors.is_empty() {
+                self.reply(validation.session, Ok(Reply::Ok));
+            } else {
+                let errors = self.access(validation.session).without_words(errors);
+                self.reply(validation.session, Err(errors));
+            }
         } else if self
             .commit
             .as_ref()
@@ -329,6 +347,19 @@ impl Core {
         }
     }
 
+    /// What a session may do, by the rules that run now.
+    pub(crate) fn access(&mut self, session: SessionId) -> Access {
+        match self.sessions.get(session) {
+            Some(session) => self.nacm.access(&self.facts.schema, &self.running, &session.peer),
+            None => Access::FULL,
+        }
+    }
+
+    fn may_invoke(&mut self, session: SessionId, request: &Request) -> Result<(), Error> {
+        let Some((module, operation)) = nacm::operation_of(request) else { return Ok(()) };
+        self.access(session).may_invoke(module, operation)
+    }
+
     pub(crate) fn ticket(&mut self) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
@@ -337,6 +368,13 @@ impl Core {
 
     pub(crate) fn reply(&mut self, session: SessionId, answer: Result<Reply, Vec<Error>>) {
         let failed = u32::from(answer.is_err());
+        if let Err(errors) = &answer
+            && let Some(why) = self.nacm.count_denied(errors)
+        {
+            let user =
+                self.sessions.get(session).map(|session| session.peer.user.clone()).unwrap_or_default();
+            self.outputs.push_back(Output::Event(Event::Denied { session, user, why: why.clone() }));
+        }
         if !self.sessions.count(session, |counts| counts.errors = counts.errors.saturating_add(failed)) {
             return;
         }

@@ -23,7 +23,8 @@ impl Core {
     ) -> Result<Option<Reply>, Vec<Error>> {
         self.may_edit(edit.target, session)?;
         let (target, test_only) = (edit.target, edit.test_option == TestOption::TestOnly);
-        let (edited, errors) = content::edit(&self.facts.schema, self.tree(target), edit);
+        let access = self.access(session);
+        let (edited, errors) = content::edit(&self.facts.schema, self.tree(target), edit, &access);
         match edited {
             Some(edited) if target == Datastore::Running && !test_only => {
                 return self.begin_writing(session, edited, errors);
@@ -49,10 +50,13 @@ impl Core {
             return Err(vec![Error::protocol(ErrorTag::InvalidValue, message)]);
         }
         self.may_edit(target, session)?;
+        let access = self.access(session);
         let new = match source {
-            Source::Datastore(source) => self.tree(source).clone(),
-            Source::Config(config) => content::parse(&self.facts.schema, config)?,
+            Source::Datastore(source) => access.readable(self.tree(source)),
+            Source::Config(config) => content::parse_for(&self.facts.schema, config, &access)?,
         };
+        access.may_replace_all()?;
+        access.may_change(self.tree(target), &new)?;
         match target {
             Datastore::Running => self.begin_writing(session, new, Vec::new()),
             Datastore::Candidate => {

@@ -3,6 +3,7 @@
 use crate::commit::{Cause, Commit, Prepare, Prepared, Stage};
 use crate::content;
 use crate::core::{Core, Validation};
+use crate::nacm::Access;
 use crate::output::{Event, Output};
 use crate::types::{CommitOptions, ComponentId, Datastore, Now, Reply, SessionId, Source};
 use cats_yang_tree::error::Error;
@@ -47,6 +48,7 @@ impl Core {
         if !self.candidate_is_modified() {
             return Ok(self.commit_nothing(cause, now));
         }
+        self.access(session).may_change(&self.running, &self.candidate)?;
         self.begin(cause, self.candidate.clone());
         Ok(None)
     }
@@ -190,8 +192,16 @@ impl Core {
             self.components.abort(component, commit.revision, &mut self.outputs);
         }
         let event = Event::CommitFailed { by: commit.cause.author(), errors: errors.clone() };
+        // The log has it all; the user gets what there is to be read.
+        let spoken = match &commit.stage {
+            Stage::Checking(_) => true,
+            Stage::Preparing(prepare) => !prepare.errors.is_empty(),
+            Stage::Validating(_) | Stage::Recording(..) | Stage::Unrecorded { .. } => false,
+        };
+        let access = commit.cause.session().map_or(Access::FULL, |session| self.access(session));
         self.outputs.push_back(Output::Event(event));
-        self.end_commit(Err(errors), now);
+        let told = if spoken { access.without_words(errors) } else { access.without_hidden(errors) };
+        self.end_commit(Err(told), now);
     }
 
     pub(crate) fn end_commit(&mut self, result: Result<(), Vec<Error>>, now: Now) {

@@ -1,7 +1,7 @@
 //! Datastores, sessions, locks and the commit state machine of the management daemon.
 //!
 //! This crate must not know framing, transports, libyang, the store's files or what any module means beyond
-//! `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
+//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
 //! see the contract on [`Core`].
 //!
 //! A commit goes validate (libyang, outside) → check (rules that YANG cannot say, outside) → prepare (each component
@@ -15,6 +15,7 @@ mod content;
 mod core;
 mod datastores;
 mod deciding;
+mod nacm;
 mod output;
 mod piecewise;
 mod reads;
@@ -26,6 +27,7 @@ mod types;
 pub use crate::core::{Core, Facts, ModuleText};
 pub use commit::PREPARE_TIMEOUT;
 pub use confirmed::RECORD_AGAIN;
+pub use nacm::{Access, AccessOperation};
 pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Output, Pending};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};

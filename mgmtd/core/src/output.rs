@@ -122,6 +122,8 @@ pub enum Event {
     ConfirmedCommit { what: ConfirmEvent, by: Author },
     /// A component does not take the way back of a confirmed commit as a change: it is given the whole configuration.
     RollbackRefused { component: String, errors: Vec<Error> },
+    /// A request was denied by access control.
+    Denied { session: SessionId, user: String, why: Error },
     /// An alarm was raised.
     AlarmRaised(Alarm),
     /// An alarm was cleared.

@@ -3,6 +3,7 @@
 //! Pieces are subtrees of the request. One that fails is cut into its children, each with the levels and the list
 //! keys that lead to it, until a piece is done or cannot be cut.
 
+use crate::nacm::Access;
 use crate::types::Config;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::{NodeId, Schema};
@@ -12,7 +13,7 @@ use roxmltree::Node;
 /// What can be done of `config`, and the errors of the rest; `errors` are those of the whole.
 pub(crate) fn edit(
     schema: &Schema,
-    tree: &Tree,
+    (tree, access): (&Tree, &Access),
     config: &Config,
     default: DefaultOperation,
     errors: Vec<Error>,
@@ -23,7 +24,7 @@ pub(crate) fn edit(
     }
     let text = config.text();
     let Ok(document) = xml::parse(text) else { return (None, errors) };
-    let mut run = Run { schema, config, default, tree: tree.clone(), errors: Vec::new() };
+    let mut run = Run { schema, access, config, default, tree: tree.clone(), errors: Vec::new() };
     let root = document.root_element();
     let around = Around { open: start_tag(root, text), close: end_tag(root, text) };
     run.children(root, None, &around, text);
@@ -32,6 +33,7 @@ pub(crate) fn edit(
 
 struct Run<'a> {
     schema: &'a Schema,
+    access: &'a Access,
     config: &'a Config,
     default: DefaultOperation,
     tree: Tree,
@@ -59,10 +61,10 @@ impl Run<'_> {
     fn piece(&mut self, element: Node<'_, '_>, parent: Option<NodeId>, around: &Around, source: &str) {
         let text = source.get(element.range()).unwrap_or_default();
         let part = format!("{}{text}{}", around.open, around.close);
-        let done = self
-            .config
-            .parse_part(self.schema, &part, self.default)
-            .and_then(|ops| apply(&self.tree, self.schema, ops));
+        let done = self.config.parse_part(self.schema, &part, self.default).and_then(|ops| {
+            self.access.may_request(&ops)?;
+            apply(&self.tree, self.schema, ops)
+        });
         match done {
             Ok(tree) => self.tree = tree,
             Err(errors) => match self.node_of(element, parent) {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 type Element<'a, 'input> = roxmltree::Node<'a, 'input>;
 
 /// The modules whose state is this daemon's own.
-const OWN: [&str; 3] = ["ietf-netconf-monitoring", "ietf-yang-library", "cats-system"];
+const OWN: [&str; 4] = ["ietf-netconf-acm", "ietf-netconf-monitoring", "ietf-yang-library", "cats-system"];
 
 impl Core {
     /// Answers `get`, or asks a component first.
@@ -33,25 +33,32 @@ impl Core {
                 self.outputs.push_back(Output::ReadState { ticket, component, paths });
                 Ok(None)
             }
-            (None, _) | (_, None) => self.operational(None, filter).map(Some),
+            (None, _) | (_, None) => self.operational(session, None, filter).map(Some),
         }
     }
 
     /// A component's state, as answer to an [`Output::ReadState`].
     pub fn handle_state(&mut self, ticket: Ticket, state: Result<Vec<Value>, Error>) {
         let Some(read) = self.reads.take(ticket) else { return };
-        let answer =
-            state.map_err(|error| vec![error]).and_then(|pages| self.operational(Some(&pages), read.filter));
+        let answer = state
+            .map_err(|error| vec![error])
+            .and_then(|pages| self.operational(read.session, Some(&pages), read.filter));
         self.reply(read.session, answer);
     }
 
-    fn operational(&self, pages: Option<&[Value]>, filter: Option<String>) -> Result<Reply, Vec<Error>> {
+    fn operational(
+        &mut self,
+        session: SessionId,
+        pages: Option<&[Value]>,
+        filter: Option<String>,
+    ) -> Result<Reply, Vec<Error>> {
+        let access = self.access(session);
         let schema = &self.facts.schema;
         let mut tree = merge(schema, &self.running, &self.own_state(filter.as_deref()))?;
         for page in pages.unwrap_or_default() {
             tree = merge(schema, &tree, page)?;
         }
-        Ok(Reply::Data(Reading { tree, filter }))
+        Ok(Reply::Data(Reading { tree, filter, access }))
     }
 
     /// The parts of this daemon's state that the filter may select.
@@ -69,6 +76,16 @@ impl Core {
         }
         if wanted("ietf-yang-library", "yang-library") {
             state.insert("ietf-yang-library:yang-library".to_owned(), yang_library(&self.facts));
+        }
+        if self.nacm.is_served() {
+            let counters = self.nacm.counters;
+            let nacm = json!({
+                "denied-operations": counters.denied_operations,
+                "denied-data-writes": counters.denied_data_writes,
+                // There are no subscriptions yet whose notifications could be dropped.
+                "denied-notifications": 0,
+            });
+            state.insert("ietf-netconf-acm:nacm".to_owned(), nacm);
         }
         let alarms = self.alarm_list();
         if implemented("cats-system") && !alarms.is_empty() {

@@ -1,5 +1,6 @@
 //! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
 
+use crate::nacm::Access;
 use crate::secrets::{Salt, hash_passwords};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
@@ -55,6 +56,10 @@ pub struct Peer {
     pub transport: Transport,
     /// The remote address, for a transport that has one.
     pub source_host: Option<String>,
+    /// The groups of the user that the transport reports, beside those that are configured.
+    pub groups: Vec<String>,
+    /// A recovery session (RFC 8341 section 1.1): exempt from all access control.
+    pub recovery: bool,
 }
 
 /// The transports of a session.
@@ -311,6 +316,7 @@ pub enum Reply {
 pub struct Reading {
     pub(crate) tree: Tree,
     pub(crate) filter: Option<String>,
+    pub(crate) access: Access,
 }
 
 impl Reading {
@@ -319,7 +325,7 @@ impl Reading {
     /// # Errors
     /// When the filter is no XML.
     pub fn to_xml(&self, schema: &Schema) -> Result<String, Vec<Error>> {
-        crate::content::render(schema, &self.tree, self.filter.as_deref())
+        crate::content::render(schema, &self.tree, self.filter.as_deref(), &self.access)
     }
 }
 

@@ -20,7 +20,8 @@ pub(crate) struct Args {
     /// Listen for NETCONF over SSH (RFC 6242, whose port is 830); also by socket activation
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) ssh: Option<SocketAddr>,
-    /// A user with full access, and the file of public keys that open a session; repeatable
+    /// An administrator, whom no rule of access control stops, and the file of public keys that open a session;
+    /// repeatable
     #[arg(long, value_name = "NAME:AUTHORIZED_KEYS_FILE", value_parser = parse_user)]
     pub(crate) user: Vec<User>,
     /// A further YANG module, whose data are stored, validated and served; repeatable

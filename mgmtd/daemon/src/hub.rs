@@ -309,6 +309,7 @@ impl Hub {
                 let reason = first(errors);
                 tracing::warn!(component, reason, "the way back is refused; the configuration is sent whole");
             }
+            Event::Denied { session, user, why } => tracing::info!(%session, user, %why, "access denied"),
             Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
             Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
         }

@@ -78,6 +78,7 @@ async fn run(args: Args) -> Result<(), StartError> {
         capabilities,
         limits: args.message_limits(),
         hub: sender.clone(),
+        administrators: args.user.iter().map(|user| user.name.clone()).collect(),
         memory: session::Memory::default(),
     });
     let (alive, sessions) = mpsc::channel(1);

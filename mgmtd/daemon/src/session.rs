@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) capabilities: Vec<String>,
     pub(crate) limits: netconf::Limits,
     pub(crate) hub: HubSender,
+    /// The users of `--user`.
+    pub(crate) administrators: Vec<String>,
     pub(crate) memory: Memory,
 }
 
@@ -71,7 +73,7 @@ fn content_of(operation: &Operation) -> Option<&XmlFragment> {
 
 /// Serves a connection until it ends.
 pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
-    let peer = peer_of(&connection);
+    let peer = peer_of(&connection, &shared.administrators);
     let user = peer.user.clone();
     let (answer, opened) = oneshot::channel();
     if shared.hub.send(Input::Open { peer, answer }).await.is_err() {
@@ -99,7 +101,9 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
     }
 }
 
-fn peer_of(connection: &Connection) -> Peer {
+/// The local socket takes root and this process's own user only, who can do more than NETCONF could deny them. They and
+/// the users of `--user` have recovery sessions (RFC 8341 section 1.1), so rules can shut nobody out for good.
+fn peer_of(connection: &Connection, administrators: &[String]) -> Peer {
     let (transport, source_host) = match connection.transport {
         cats_mgmtd_transport::Transport::Ssh => {
             let host = connection.peer.rsplit_once(':').map_or(connection.peer.as_str(), |(host, _)| host);
@@ -107,7 +111,9 @@ fn peer_of(connection: &Connection) -> Peer {
         }
         cats_mgmtd_transport::Transport::Local => (Transport::Local, None),
     };
-    Peer { user: connection.user.clone(), transport, source_host }
+    let recovery = transport == Transport::Local || administrators.contains(&connection.user);
+    // Neither transport reports groups.
+    Peer { user: connection.user.clone(), transport, source_host, groups: Vec::new(), recovery }
 }
 
 struct Responder {

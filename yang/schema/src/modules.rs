@@ -12,6 +12,7 @@ mod embedded {
 const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-datastores", &[]),
     ("ietf-netconf", &["candidate", "confirmed-commit", "rollback-on-error", "validate"]),
+    ("ietf-netconf-acm", &[]),
     ("ietf-netconf-monitoring", &[]),
     ("ietf-routing", &[]),
     ("ietf-yang-library", &[]),

@@ -74,16 +74,15 @@ impl Node {
     }
 
     pub fn with(limits: Limits, components: &[&str]) -> Self {
-        Self::with_facts(limits, components, false)
+        Self::of(schema(), limits, components, false)
     }
 
     /// One whose running is written directly, too.
     pub fn writable() -> Self {
-        Self::with_facts(Limits::default(), &[], true)
+        Self::of(schema(), Limits::default(), &[], true)
     }
 
-    fn with_facts(limits: Limits, components: &[&str], writable_running: bool) -> Self {
-        let schema = schema();
+    pub fn of(schema: Arc<Schema>, limits: Limits, components: &[&str], writable_running: bool) -> Self {
         let now = Now { instant: Instant::now(), unix_us: 1_000_000 };
         let facts = Facts {
             schema: Arc::clone(&schema),
@@ -125,8 +124,17 @@ impl Node {
     }
 
     pub fn try_open(&mut self, user: &str) -> Result<SessionId, Error> {
-        let peer =
-            Peer { user: user.into(), transport: Transport::Ssh, source_host: Some("192.0.2.1".into()) };
+        let peer = Peer {
+            user: user.into(),
+            transport: Transport::Ssh,
+            source_host: Some("192.0.2.1".into()),
+            groups: Vec::new(),
+            recovery: false,
+        };
+        self.open_as(peer)
+    }
+
+    pub fn open_as(&mut self, peer: Peer) -> Result<SessionId, Error> {
         let session = self.core.open_session(peer, self.now);
         self.run();
         session

@@ -4,6 +4,23 @@
 
 /// Every leaf and leaf-list of configuration of every implemented module, by its path without choices and cases.
 pub const CONFIG_LEAVES: &[&str] = &[
+    "/ietf-netconf-acm:nacm/enable-external-groups",
+    "/ietf-netconf-acm:nacm/enable-nacm",
+    "/ietf-netconf-acm:nacm/exec-default",
+    "/ietf-netconf-acm:nacm/groups/group/name",
+    "/ietf-netconf-acm:nacm/groups/group/user-name",
+    "/ietf-netconf-acm:nacm/read-default",
+    "/ietf-netconf-acm:nacm/rule-list/group",
+    "/ietf-netconf-acm:nacm/rule-list/name",
+    "/ietf-netconf-acm:nacm/rule-list/rule/access-operations",
+    "/ietf-netconf-acm:nacm/rule-list/rule/action",
+    "/ietf-netconf-acm:nacm/rule-list/rule/comment",
+    "/ietf-netconf-acm:nacm/rule-list/rule/module-name",
+    "/ietf-netconf-acm:nacm/rule-list/rule/name",
+    "/ietf-netconf-acm:nacm/rule-list/rule/notification-name",
+    "/ietf-netconf-acm:nacm/rule-list/rule/path",
+    "/ietf-netconf-acm:nacm/rule-list/rule/rpc-name",
+    "/ietf-netconf-acm:nacm/write-default",
     "/ietf-routing:routing/ietf-cats:cats/base/enable",
     "/ietf-routing:routing/ietf-cats:cats/base/flow-limits",
     "/ietf-routing:routing/ietf-cats:cats/base/flow-timeout",
