@@ -53,6 +53,8 @@ pub const MAX_LENGTH: usize = 64 << 10;
 pub const MAX_NESTING: usize = 64;
 /// How deep an evaluation nests: in the expression and in the data that its predicates meet.
 pub const MAX_DEPTH: u16 = 256;
+/// How many nodes an evaluation holds at a time; each takes about 60 octets.
+pub const MAX_NODES: usize = 1 << 20;
 /// The longest string that an evaluation makes, in octets.
 pub const MAX_STRING: usize = 16 << 20;
 /// The longest pattern that `re-match()` takes, in octets.

@@ -62,6 +62,10 @@ pub enum XPathError {
     #[error("evaluation ends after {limit} steps: ask for less, with keys in predicates and without '//'")]
     #[allow(missing_docs)]
     Steps { limit: u64 },
+    /// Evaluation holds more nodes at a time than [`super::MAX_NODES`].
+    #[error("evaluation holds more than {limit} nodes at a time: ask for less, with keys in predicates")]
+    #[allow(missing_docs)]
+    Nodes { limit: usize },
     /// Evaluation nests deeper than [`super::MAX_DEPTH`].
     #[error("evaluation nests deeper than {limit}")]
     #[allow(missing_docs)]

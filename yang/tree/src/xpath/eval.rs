@@ -100,17 +100,21 @@ impl<'t> Evaluation<'t> {
     {
         self.spend(1)?;
         let context = context.deeper()?;
-        let text = |truth: bool| Cow::Borrowed(if truth { "true" } else { "false" });
-        match (term, term.kind()) {
-            (Term::Literal(text), _) => Ok(Cow::Borrowed(text)),
-            (Term::Call(call), Kind::String) => self.string_call(call, context),
+        let text = match (term, term.kind()) {
+            (Term::Literal(text), _) => Cow::Borrowed(&**text),
+            (Term::Call(call), Kind::String) => self.string_call(call, context)?,
             (_, Kind::Nodes) => match self.first(term, context)? {
-                Some(place) => self.text_at(place),
-                None => Ok(Cow::Borrowed("")),
+                Some(place) => self.text_at(place)?,
+                None => Cow::Borrowed(""),
             },
-            (_, Kind::Boolean) => Ok(text(self.boolean_of(term, context)?)),
-            (_, Kind::Number | Kind::String) => Ok(Cow::Owned(number::text(self.number_of(term, context)?))),
-        }
+            (_, Kind::Boolean) => {
+                Cow::Borrowed(if self.boolean_of(term, context)? { "true" } else { "false" })
+            }
+            (_, Kind::Number | Kind::String) => Cow::Owned(number::text(self.number_of(term, context)?)),
+        };
+        // What is done with a string takes as long as it is.
+        self.spend(text.len() as u64 / 64)?;
+        Ok(text)
     }
 
     /// The node-set of a term that is one, in document order.

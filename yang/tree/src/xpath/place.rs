@@ -2,7 +2,7 @@
 //! stored. Trees have no parent pointers, so a place knows the place above it.
 
 use super::eval::Context;
-use super::{Accessible, Budget, XPathError};
+use super::{Accessible, Budget, MAX_NODES, XPathError};
 use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
 use crate::tree::{Branch, Data, Tree};
@@ -213,6 +213,9 @@ impl<'t> Evaluation<'t> {
         visit: &mut Visit<'_, 't>,
     ) -> Result<bool, XPathError> {
         self.spend(1)?;
+        if self.spots.len() > MAX_NODES {
+            return Err(XPathError::Nodes { limit: MAX_NODES });
+        }
         match visit(self, place)? {
             Verdict::Stop => {
                 *seen = Verdict::Stop;
@@ -302,6 +305,19 @@ impl<'t> Evaluation<'t> {
             Data::Container(_) | Data::Leaf(_) | Data::Any(_) => return None,
         };
         Some(self.push(above, node, slot, content))
+    }
+
+    /// Where an entry stands among those of its list, from 0.
+    pub(super) fn position(&self, place: Place) -> Option<usize> {
+        let spot = self.spot(place);
+        let (Slot::Entry(key), Content::Branch(branch)) = (spot.slot, self.spot(spot.parent).content) else {
+            return None;
+        };
+        match branch.get(spot.node)? {
+            Data::List(entries) => entries.position(key),
+            Data::LeafList(entries) => entries.position(key),
+            Data::Container(_) | Data::Leaf(_) | Data::Any(_) => None,
+        }
     }
 
     /// Shows what exists of `node` below `above` without being stored.

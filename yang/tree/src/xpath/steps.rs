@@ -5,6 +5,7 @@ use super::eval::Context;
 use super::place::{Evaluation, Place, Seen, Verdict, Visit};
 use super::term::{Axis, Path, Predicate, Start, Step, Test};
 use super::{Kind, XPathError};
+use crate::schema::NodeId;
 use std::cmp::Ordering;
 
 /// Places in document order, each once.
@@ -228,19 +229,40 @@ impl<'t> Evaluation<'t> {
         predicate: &Predicate,
         context: Context<'_>,
     ) -> Result<Option<Vec<Place>>, XPathError> {
-        let (Axis::Child, Test::Name(named)) = (step.axis, &step.test) else { return Ok(None) };
-        let mut nodes = named.below(self.node(from));
-        let (Some(node), None) = (nodes.next(), nodes.next()) else { return Ok(None) };
-        if !self.is_stored_list(from, node) || !self.sees(node) {
-            return Ok(None);
-        }
+        let Some((above, node)) = self.list_of(from, step) else { return Ok(None) };
+        let count = self.count(above, node, context.depth)?;
+        // The places on the axis, from which one and in which direction they count.
+        let (size, first, forward) = match (step.axis, self.position(from)) {
+            (Axis::Child, _) => (count, 0, true),
+            (Axis::FollowingSibling, Some(own)) => (count.saturating_sub(own + 1), own + 1, true),
+            (Axis::PrecedingSibling, Some(own)) => (own, own, false),
+            _ => return Ok(None),
+        };
         self.spend(1)?;
-        let size = self.count(from, node, context.depth)?;
         let position = self.number_of(&predicate.term, context.at(context.node, 0, size))?;
-        let whole = position.fract() == 0.0 && position >= 1.0 && position <= size as f64;
+        if position.fract() != 0.0 || position < 1.0 || position > size as f64 {
+            return Ok(Some(Vec::new()));
+        }
         // Between 1 and the size, so nothing is cut off.
-        let found = if whole { self.nth(from, node, position as usize - 1) } else { None };
-        Ok(Some(found.into_iter().collect()))
+        let offset = position as usize;
+        let at = if forward { first + offset - 1 } else { first - offset };
+        Ok(Some(self.nth(above, node, at).into_iter().collect()))
+    }
+
+    /// The only list that a step leads to, and the place that its entries stand below: the context node for its
+    /// children, the parent for siblings of the same list.
+    fn list_of(&self, from: Place, step: &Step) -> Option<(Place, NodeId)> {
+        let Test::Name(named) = &step.test else { return None };
+        let above = match step.axis {
+            Axis::Child => from,
+            Axis::FollowingSibling | Axis::PrecedingSibling => self.parent(from)?,
+            _ => return None,
+        };
+        let mut nodes = named.below(self.node(above));
+        let node = nodes.next()?;
+        let own = step.axis == Axis::Child || self.node(from) == Some(node);
+        let only = nodes.next().is_none() && own && self.sees(node) && self.is_stored_list(above, node);
+        only.then_some((above, node))
     }
 
     fn holds(&mut self, predicate: &Predicate, context: Context<'_>) -> Result<bool, XPathError> {

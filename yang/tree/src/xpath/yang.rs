@@ -17,14 +17,20 @@ impl<'t> Evaluation<'t> {
         context: Context<'_>,
     ) -> Result<bool, XPathError> {
         let text = self.string_of(text, context)?;
-        self.spend(text.len() as u64 / 64)?;
         if let Some(known) = &call.pattern {
+            self.spend_matching(&text, known.as_str())?;
             return Ok(known.is_match(&text));
         }
         let pattern = self.string_of(pattern, context)?;
         // Translating a pattern takes as long as a walk over some hundred nodes.
         self.spend(200 + pattern.len() as u64)?;
+        self.spend_matching(&text, &pattern)?;
         Ok(parse::pattern(call.at, &pattern)?.is_match(&text))
+    }
+
+    /// Matching takes at worst the product of both lengths.
+    fn spend_matching(&mut self, text: &str, pattern: &str) -> Result<(), XPathError> {
+        self.spend(text.len() as u64 * (16 + pattern.len() as u64) / 1024)
     }
 
     /// The nodes that the first node refers to, if it is a leafref or an instance-identifier.

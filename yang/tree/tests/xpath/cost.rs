@@ -57,6 +57,12 @@ fn what_keys_and_counts_answer_visits_no_entries() {
         ("rule[5000]/id = 4999", "true"),
         ("rule[position() = last() - 1]/id", "1"),
         ("string(rule[last()]/id)", "9999"),
+        ("rule[5000]/preceding-sibling::rule[1]/id = 4998", "true"),
+        ("rule[5000]/following-sibling::rule[2]/id = 5001", "true"),
+        ("rule[5000]/preceding-sibling::rule[last()]/id = 0", "true"),
+        ("rule[5000]/following-sibling::rule[last()]/id = 9999", "true"),
+        ("rule[1]/preceding-sibling::rule[1]", "0"),
+        ("rule[last()]/following-sibling::rule[1]", "0"),
     ] {
         let taken = steps(&shop, text, expected);
         assert!(taken < 60, "{text} takes {taken} steps");

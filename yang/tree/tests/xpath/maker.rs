@@ -270,7 +270,9 @@ impl Maker<'_> {
                         1 if !self.indexable => "preceding",
                         _ => self.pick(&all),
                     };
-                    (format!("{axis}::*"), at.unwrap_or(child))
+                    let same = at.unwrap_or(child);
+                    let test = if self.dice.roll(2) == 0 { "*".to_owned() } else { self.name(same) };
+                    (format!("{axis}::{test}"), same)
                 }
                 _ => (self.name(child), child),
             };
