@@ -61,11 +61,12 @@ impl Dependency {
 
 impl Expr {
     /// What the expression may read when its context node is an instance of `context`, ordered and each once; for a
-    /// `when` of a uses or an augment the context is the parent in data (none for the root).
+    /// `when` of a uses or an augment the context is the parent in data (none for the root). With the root as context it
+    /// is also what a filter may select, each node standing for all that is in it.
     ///
     /// # Errors
     /// For expressions with `//` or another descendant axis, `preceding::`, `following::`, `deref()`, the string
-    /// value of the root, or an implied node whose `when` has one of these.
+    /// value of the root, or an implied node whose `when` has one of these; also for a filter that selects the root.
     pub fn dependencies(
         &self,
         schema: &Schema,
@@ -76,7 +77,11 @@ impl Expr {
         chain.reverse();
         let own = Spot { node: context, shared: chain.len() };
         let mut reader = Reader { schema, read: BTreeSet::new(), implied: BTreeSet::new() };
-        reader.evaluate(&self.term, Focus { node: own, current: own })?;
+        let focus = Focus { node: own, current: own };
+        reader.evaluate(&self.term, focus)?;
+        if context.is_none() && reader.nodes(&self.term, focus)?.iter().any(|spot| spot.node.is_none()) {
+            return Err(NotIndexable { at: 0, what: "a path to the root" });
+        }
         let dependency = |(node, depth): (NodeId, usize)| {
             let shared = depth.checked_sub(1).and_then(|at| chain.get(at)).copied();
             Dependency { node, shared, depth }

@@ -99,6 +99,24 @@ fn expressions_that_may_read_anything_are_told_apart() {
     }
 }
 
+#[test]
+fn what_a_filter_may_select_is_told_or_that_it_may_be_all() {
+    let shop = Shop::open();
+    for (text, expected) in [
+        ("/shop/vault", vec!["/vault @ /"]),
+        ("/shop/item[stock = 7]/note | /shop", vec!["/item/note @ /", "/item/stock @ /", " @ /"]),
+        ("/shop/item/..", vec![" @ /", "/item @ /"]),
+    ] {
+        let mut expected = expected;
+        expected.sort_unstable();
+        assert_eq!(read(&shop, "/", text), expected, "{text}");
+    }
+    for text in ["/", ".", "/shop/..", "/shop | /", "/shop/ancestor-or-self::node()"] {
+        let expression = shop.read(text).expect("an expression");
+        assert!(expression.dependencies(&shop.schema, None).is_err(), "{text}");
+    }
+}
+
 /// The example of the module's documentation.
 #[test]
 fn a_change_leads_to_the_place_that_the_context_nodes_share() {
