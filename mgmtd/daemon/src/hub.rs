@@ -25,6 +25,9 @@ pub(crate) const ENGINE: &str = "cats-engined";
 /// Inputs that may wait for the hub; whoever sends more waits in turn.
 const QUEUE: usize = 256;
 
+/// After a commit of so many changes memory is given back to the system: what was needed on its way is free then.
+const MANY: usize = 1_000;
+
 /// Where inputs go.
 pub(crate) type HubSender = mpsc::Sender<Input>;
 
@@ -257,7 +260,16 @@ impl Hub {
             Output::ReadState { component, ticket, paths } => {
                 self.tell(component, ToEngine::ReadState { ticket, paths });
             }
-            Output::Event(event) => self.log(&event),
+            Output::Event(event) => {
+                self.log(&event);
+                let freed =
+                    matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY);
+                drop(event);
+                if freed {
+                    // Nobody waits for it.
+                    drop(tokio::task::spawn_blocking(cats_yang_schema::return_memory));
+                }
+            }
         }
     }
 

@@ -11,7 +11,13 @@ pub fn module(seed: u64) -> String {
     let mut maker = Maker { dice: Dice(seed), out: String::new(), nodes: Vec::new(), next: 0 };
     maker.out =
         "module g { yang-version 1.1; namespace \"urn:g\"; prefix g; revision 2026-11-29;\n".to_owned();
-    let inside = Inside { path: Vec::new(), full: Vec::new(), may_be_mandatory: true };
+    let inside = Inside {
+        path: Vec::new(),
+        full: Vec::new(),
+        may_be_mandatory: true,
+        wavering: false,
+        in_case: false,
+    };
     for _ in 0..2 + maker.dice.roll(2) {
         maker.node(&inside, 0);
     }
@@ -27,7 +33,7 @@ struct Made {
     full: Vec<String>,
     kind: Kind,
     default: bool,
-    /// It has a `when`.
+    /// It goes with a `when` of its own or of what it is implied in.
     wavering: bool,
 }
 
@@ -58,6 +64,10 @@ struct Inside {
     path: Vec<String>,
     full: Vec<String>,
     may_be_mandatory: bool,
+    /// What is implied here goes with a `when`.
+    wavering: bool,
+    /// Right in a case: libyang forgets what is implied in a case of which a choice in it has data.
+    in_case: bool,
 }
 
 impl Maker {
@@ -74,6 +84,7 @@ impl Maker {
         let mut here = inside.clone();
         here.path.push(name.to_owned());
         here.full.push(name.to_owned());
+        here.in_case = false;
         here
     }
 
@@ -89,7 +100,8 @@ impl Maker {
 
     fn node(&mut self, inside: &Inside, depth: usize) {
         let deep = depth >= 3;
-        match self.dice.roll(if deep { 5 } else { 12 }) {
+        let kinds = if inside.in_case { 10 } else { 12 };
+        match self.dice.roll(if deep { 5 } else { kinds }) {
             0..=3 => self.leaf(inside),
             4 => self.leaf_list(inside),
             5 | 6 => self.container(inside, depth),
@@ -124,7 +136,7 @@ impl Maker {
         self.out.push_str("}\n");
         self.made(&here, if kind == Kind::Word { kind } else { Kind::Number { default } });
         if let Some(made) = self.nodes.last_mut() {
-            (made.default, made.wavering) = (default, wavering);
+            (made.default, made.wavering) = (default, wavering || inside.wavering);
         }
     }
 
@@ -161,10 +173,16 @@ impl Maker {
         if presence {
             self.out.push_str("presence \"it is there\"; ");
         }
+        let from = self.out.len();
         self.conditions(&here.path);
+        let wavering = !presence && self.out[from..].contains("when");
         self.out.push('\n');
         self.made(&here, Kind::Container);
-        let here = Inside { may_be_mandatory: presence || here.may_be_mandatory, ..here };
+        if let Some(made) = self.nodes.last_mut() {
+            made.wavering = !presence && (wavering || inside.wavering);
+        }
+        let wavering = !presence && (wavering || here.wavering);
+        let here = Inside { may_be_mandatory: presence || here.may_be_mandatory, wavering, ..here };
         for _ in 0..1 + self.dice.roll(3) {
             self.node(&here, depth + 1);
         }
@@ -181,7 +199,7 @@ impl Maker {
         self.made(&here, Kind::List);
         let key = Self::within(&here, "k");
         self.made(&key, Kind::Key);
-        let here = Inside { may_be_mandatory: true, ..here };
+        let here = Inside { may_be_mandatory: true, wavering: false, ..here };
         let from = self.nodes.len();
         for _ in 0..1 + self.dice.roll(3) {
             self.node(&here, depth + 1);
@@ -228,7 +246,8 @@ impl Maker {
             self.out.push_str("mandatory true; ");
         }
         // The context node of its `when` is what holds it.
-        if self.one_in(4) {
+        let conditional = self.one_in(4);
+        if conditional {
             let condition = self.condition(&inside.path);
             let _ = write!(self.out, "when \"{condition}\"; ");
         }
@@ -236,6 +255,8 @@ impl Maker {
         for (at, case) in cases.iter().enumerate() {
             let _ = writeln!(self.out, "case {case} {{");
             let mut within = inside.clone();
+            within.wavering |= conditional;
+            within.in_case = true;
             within.may_be_mandatory &= !(default && at == 0);
             within.full.extend([name.clone(), case.clone()]);
             for _ in 0..1 + self.dice.roll(2) {
@@ -279,8 +300,10 @@ impl Maker {
     }
 
     fn term(&mut self, here: &[String]) -> String {
-        let known: Vec<usize> =
-            (0..self.nodes.len()).filter(|at| !here.starts_with(&self.nodes[*at].path)).collect();
+        // Of what need not be stored and goes with a `when`, libyang finds out late that it is not there.
+        let implied = |made: &Made| made.wavering && (made.kind == Kind::Container || made.default);
+        let usable = |made: &Made| !implied(made) && !here.starts_with(&made.path);
+        let known: Vec<usize> = (0..self.nodes.len()).filter(|at| usable(&self.nodes[*at])).collect();
         if known.is_empty() {
             return "true()".to_owned();
         }
