@@ -8,7 +8,7 @@ use cats_cli_core::error::Error;
 use cats_cli_core::render::{self, Sign};
 use cats_cli_core::token::Token;
 use cats_mgmtd_netconf::{
-    CommitOptions, Datastore, DefaultOperation, ErrorOption, Operation, TestOption, XmlFragment,
+    CommitOptions, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption, XmlFragment,
 };
 use cats_yang_tree::path::InstancePath;
 use cats_yang_tree::schema::Schema;
@@ -180,10 +180,11 @@ impl Shell {
     }
 
     fn read(&mut self, source: Source, filter: Option<XmlFragment>) -> Result<XmlFragment, Error> {
+        let (filter, with_defaults) = (filter.map(Filter::Subtree), None);
         let operation = match source {
-            Source::Running => Operation::GetConfig { source: Datastore::Running, filter },
-            Source::Candidate => Operation::GetConfig { source: Datastore::Candidate, filter },
-            Source::State => Operation::Get { filter },
+            Source::Running => Operation::GetConfig { source: Datastore::Running, filter, with_defaults },
+            Source::Candidate => Operation::GetConfig { source: Datastore::Candidate, filter, with_defaults },
+            Source::State => Operation::Get { filter, with_defaults },
         };
         data(self.session.call(&operation, &*self.schema)?)
     }

@@ -2,13 +2,14 @@
 
 use crate::infoset::{self, attributes, same, same_bindings};
 use cats_mgmtd_netconf::{
-    Answer, Echo, Hello, NoModules, Operation, RawReply, Reply, Source, XmlFragment, escape_text, parse_rpc,
-    write_reply,
+    Answer, Echo, EditData, Filter, Hello, NoModules, Operation, RawReply, Reply, Source, XmlFragment,
+    escape_text, parse_rpc, write_reply,
 };
 use cats_yang_tree::error::{Error, ErrorInfo};
 use roxmltree::Node;
 
 const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+const NMDA: &str = cats_mgmtd_netconf::names::NMDA;
 const DEPTH: usize = 16;
 
 /// A message as it is. A request says the same after it was written by our client and read again, what is cut out of
@@ -71,16 +72,22 @@ fn replied(echo: &Echo, reply: Reply, wanted: Option<Vec<(&str, &str, &str)>>) -
     written
 }
 
-/// The fragments of an operation, each with the name of the element that it was cut from.
-fn fragments(operation: &Operation) -> Option<(&'static str, &XmlFragment)> {
+/// The fragment of an operation, with the namespace and name of the element that it was cut from.
+fn fragments(operation: &Operation) -> Option<((&'static str, &'static str), &XmlFragment)> {
     match operation {
-        Operation::Get { filter: Some(filter) } | Operation::GetConfig { filter: Some(filter), .. } => {
-            Some(("filter", filter))
+        Operation::Get { filter: Some(Filter::Subtree(filter)), .. }
+        | Operation::GetConfig { filter: Some(Filter::Subtree(filter)), .. } => {
+            Some(((BASE, "filter"), filter))
         }
-        Operation::EditConfig { config, .. } => Some(("config", config)),
-        Operation::CopyConfig { source: Source::Config(config), .. }
-        | Operation::Validate { source: Source::Config(config) } => Some(("config", config)),
-        Operation::Other { xml, .. } => Some(("", xml)),
+        Operation::EditConfig { config, .. }
+        | Operation::CopyConfig { source: Source::Config(config), .. }
+        | Operation::Validate { source: Source::Config(config) } => Some(((BASE, "config"), config)),
+        Operation::EditData(EditData { config, .. }) => Some(((NMDA, "config"), config)),
+        Operation::GetData(get) => match &get.filter {
+            Some(Filter::Subtree(filter)) => Some(((NMDA, "subtree-filter"), filter)),
+            Some(Filter::XPath { .. }) | None => None,
+        },
+        Operation::Other { xml, .. } => Some((("", ""), xml)),
         _ => None,
     }
 }
@@ -88,7 +95,7 @@ fn fragments(operation: &Operation) -> Option<(&'static str, &XmlFragment)> {
 fn cut_out(operation: &Operation, element: Node<'_, '_>) {
     let Some((name, fragment)) = fragments(operation) else { return };
     let mut all = element.descendants().filter(Node::is_element);
-    let original = all.find(|node| name.is_empty() || node.has_tag_name((BASE, name)));
+    let original = all.find(|node| name.1.is_empty() || node.has_tag_name(name));
     let original = original.expect("it was cut from somewhere");
     let document = infoset::read(fragment.as_str());
     assert!(same(original, document.root_element()), "{fragment} is not what it was cut from");

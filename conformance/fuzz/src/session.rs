@@ -3,7 +3,8 @@
 use crate::infoset;
 use crate::input::{Input, Pieces};
 use cats_mgmtd_netconf::{
-    Decoder, Event, Framing, Hello, Limits, NoModules, Operation, Output, Reply, Session, Settings, encode,
+    DataOf, Decoder, Event, Filter, Framing, Hello, Limits, NoModules, Operation, Output, Reply, Session,
+    Settings, encode, escape_text,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use std::time::{Duration, Instant};
@@ -90,17 +91,37 @@ fn drain(session: &mut Session, outputs: &mut Vec<Output>, now: Instant) {
             Output::Send(_) | Output::Closed(_) => None,
         };
         outputs.push(output);
-        if let Some(reply) = reply {
-            session.reply(reply, &NoModules, now);
+        match reply {
+            Some(Reply::Data(data)) => {
+                session.begin_data(DataOf::Base);
+                let mut rest = data.as_str();
+                while let Some((at, _)) = rest.char_indices().nth(5000) {
+                    let (piece, after) = rest.split_at(at);
+                    session.data(piece);
+                    rest = after;
+                }
+                session.data(rest);
+                session.end_data(now);
+            }
+            Some(reply) => session.reply(reply, &NoModules, now),
+            None => {}
         }
+    }
+}
+
+/// What a filter says, as data.
+fn content(filter: &Filter) -> String {
+    match filter {
+        Filter::Subtree(element) => element.as_str().to_owned(),
+        Filter::XPath { select, .. } => escape_text(select).into_owned(),
     }
 }
 
 /// One kind of reply or another, with the peer's own words in it where errors carry some.
 fn answer(operation: &Operation, word: &str) -> Reply {
     match operation {
-        Operation::Get { filter } | Operation::GetConfig { filter, .. } => {
-            Reply::Data(filter.as_ref().map_or(String::new(), |filter| filter.as_str().to_owned()))
+        Operation::Get { filter, .. } | Operation::GetConfig { filter, .. } => {
+            Reply::Data(filter.as_ref().map_or(String::new(), content))
         }
         Operation::GetSchema { identifier, .. } => Reply::Schema(identifier.clone()),
         Operation::Other { xml, .. } => Reply::Output(xml.as_str().to_owned()),

@@ -3,9 +3,9 @@
 use crate::nacm::Access;
 use crate::piecewise;
 use crate::types::{Config, DefaultOperation, Edit, ErrorOption, TestOption};
+use cats_yang_tree::Tree;
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Defaults, Subtree, Tree, View, view};
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it; an edit that
 /// is denied for any node is not done at all.
@@ -52,26 +52,4 @@ pub(crate) fn parse_for(schema: &Schema, mut config: Config, access: &Access) ->
     let ops = config.ops(schema, DefaultOperation::Merge)?;
     access.may_request(&ops)?;
     cats_yang_tree::edit(&Tree::new(), schema, ops)
-}
-
-/// What a `<filter>` element selects of what may be read of `tree`, as XML.
-pub(crate) fn render(
-    schema: &Schema,
-    tree: &Tree,
-    filter: Option<&str>,
-    access: &Access,
-) -> Result<String, Vec<Error>> {
-    let all = view(tree, schema, Defaults::Explicit);
-    let Some(filter) = filter else { return Ok(readable(&all, access).to_xml()) };
-    let filter = Subtree::parse(schema, filter).map_err(|error| vec![error])?;
-    if access.reads_all() {
-        return Ok(all.filter(&filter).to_xml());
-    }
-    // Only what the filter selects is cut down; filtered again, it shows nothing that was selected by what is hidden.
-    // A subtree filter asks for nothing to be absent, so this is the filtered part of what is readable.
-    Ok(readable(&all.filter(&filter), access).filter(&filter).to_xml())
-}
-
-fn readable<'s>(view: &View<'s>, access: &Access) -> View<'s> {
-    if access.reads_all() { view.clone() } else { view.cut(|tree| access.readable(tree)) }
 }

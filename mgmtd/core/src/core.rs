@@ -4,12 +4,14 @@ use crate::commit::{Cause, Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
 use crate::datastores;
+use crate::library;
+use crate::monitoring;
 use crate::nacm::{self, Access, Nacm};
 use crate::output::{Alarm, Event, Output};
+use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
-use crate::state;
-use crate::types::{Attachment, ComponentId, End, Now, Peer, Reading, Reply, Request, SessionId, Ticket};
+use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
@@ -71,6 +73,8 @@ pub struct Core {
     pub(crate) outputs: VecDeque<Output>,
     next_ticket: u64,
     pub(crate) started_us: u64,
+    /// The YANG library, which does not change while the daemon runs.
+    pub(crate) library: Result<Tree, Vec<Error>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +87,7 @@ impl Core {
     pub fn new(facts: Facts, running: Tree, revision: u64, now: Now) -> Self {
         let mut outputs = VecDeque::new();
         let components = Components::new(&facts.components, now, &mut outputs);
+        let library = library::tree(&facts);
         Self {
             sessions: Sessions::new(facts.limits),
             nacm: Nacm::new(&facts.schema),
@@ -98,6 +103,7 @@ impl Core {
             outputs,
             next_ticket: 1,
             started_us: now.unix_us,
+            library,
         }
     }
 
@@ -149,7 +155,23 @@ impl Core {
 
     /// A session's transport is gone.
     pub fn handle_dropped(&mut self, session: SessionId, now: Now) {
+        if self.sessions.get(session).is_some() {
+            self.sessions.dropped = self.sessions.dropped.saturating_add(1);
+        }
         self.end(session, End::Dropped, now);
+    }
+
+    /// A session ended since its peer's hello was not valid.
+    pub fn handle_bad_hello(&mut self, session: SessionId, now: Now) {
+        if self.sessions.get(session).is_some() {
+            self.sessions.bad_hellos = self.sessions.bad_hellos.saturating_add(1);
+        }
+        self.end(session, End::Dropped, now);
+    }
+
+    /// A reading could not be made up, so the session was answered with an error after all.
+    pub fn handle_unreadable(&mut self, session: SessionId) {
+        self.sessions.count(session, |counts| counts.errors = counts.errors.saturating_add(1));
     }
 
     /// A session answered so many messages with errors by itself: `bad` that were no correct requests, and `requests`
@@ -171,13 +193,19 @@ impl Core {
             return self.reply(session, Err(vec![error]));
         }
         let answer = match request {
-            Request::Get { filter } => self.get(session, filter, now),
-            Request::GetConfig { source, filter } => {
+            Request::Get(selection) => self.get(session, selection, now),
+            Request::GetConfig { source, selection } => {
                 let access = self.access(session);
-                Ok(Some(Reply::Data(Reading { tree: self.tree(source).clone(), filter, access })))
+                Ok(Some(Reply::Data(Reading::new(self.tree(source).clone(), selection, access))))
             }
+            Request::GetData { datastore, selection } => self.get_data(session, datastore, selection, now),
             Request::EditConfig(edit) => self.edit_config(session, edit),
-            Request::CopyConfig { target, source } => self.copy_config(session, target, source),
+            Request::EditData { datastore, default_operation, config } => {
+                self.edit_data(session, datastore, default_operation, config)
+            }
+            Request::CopyConfig { target, source, with_defaults } => {
+                self.copy_config(session, target, source, with_defaults)
+            }
             Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),
             Request::Lock { target } => self.lock(session, target, now).map(Some),
             Request::Unlock { target } => self.unlock(session, target).map(Some),
@@ -192,7 +220,8 @@ impl Core {
             }
             Request::KillSession { session: victim } => self.kill(session, victim, now).map(Some),
             Request::GetSchema { identifier, version, format } => {
-                state::get_schema(&self.facts, &identifier, version.as_deref(), format.as_deref()).map(Some)
+                monitoring::get_schema(&self.facts, &identifier, version.as_deref(), format.as_deref())
+                    .map(Some)
             }
             Request::Unsupported(error) => Err(vec![*error]),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),

@@ -4,9 +4,12 @@ use crate::content;
 use crate::core::Core;
 use crate::output::{Event, Output};
 use crate::session::lock_denied;
-use crate::types::{Datastore, Edit, End, Now, Reply, SessionId, Source, TestOption};
-use cats_yang_tree::Tree;
+use crate::types::{
+    Config, Datastore, DefaultOperation, Edit, End, ErrorOption, NmdaDatastore, Now, Reply, SessionId,
+    Source, TestOption,
+};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::{Defaults, Tree, view};
 
 impl Core {
     pub(crate) fn tree(&self, datastore: Datastore) -> &Tree {
@@ -44,6 +47,7 @@ impl Core {
         session: SessionId,
         target: Datastore,
         source: Source,
+        with_defaults: Option<Defaults>,
     ) -> Result<Option<Reply>, Vec<Error>> {
         if source == Source::Datastore(target) {
             let message = format!("source and target are both <{}>", target.name());
@@ -51,9 +55,13 @@ impl Core {
         }
         self.may_edit(target, session)?;
         let access = self.access(session);
+        let schema = &self.facts.schema;
+        // Defaults first: else they would stand in for what is hidden.
+        let shown =
+            |tree: &Tree| with_defaults.map_or_else(|| tree.clone(), |mode| view(tree, schema, mode).set());
         let new = match source {
-            Source::Datastore(source) => access.readable(self.tree(source)),
-            Source::Config(config) => content::parse_for(&self.facts.schema, config, &access)?,
+            Source::Datastore(source) => access.readable(&shown(self.tree(source))),
+            Source::Config(config) => shown(&content::parse_for(schema, config, &access)?),
         };
         access.may_replace_all()?;
         access.may_change(self.tree(target), &new)?;
@@ -64,6 +72,27 @@ impl Core {
                 Ok(Some(Reply::Ok))
             }
         }
+    }
+
+    /// As an edit that is done as a whole or not at all (RFC 8526 section 3.1.2).
+    pub(crate) fn edit_data(
+        &mut self,
+        session: SessionId,
+        datastore: NmdaDatastore,
+        default_operation: DefaultOperation,
+        config: Config,
+    ) -> Result<Option<Reply>, Vec<Error>> {
+        let target = match datastore {
+            NmdaDatastore::Candidate => Datastore::Candidate,
+            NmdaDatastore::Running if self.facts.writable_running => Datastore::Running,
+            NmdaDatastore::Running | NmdaDatastore::Intended | NmdaDatastore::Operational => {
+                let message = format!("{} is not written: change candidate, and commit it", datastore.name());
+                let error = Error::protocol(ErrorTag::InvalidValue, message);
+                return Err(vec![error.with(ErrorInfo::BadElement("datastore".to_owned()))]);
+            }
+        };
+        let (test_option, error_option) = (TestOption::Set, ErrorOption::RollbackOnError);
+        self.edit_config(session, Edit { target, default_operation, test_option, error_option, config })
     }
 
     /// Not while another session has it locked, nor while a commit reads or writes it; and running only where that is

@@ -15,9 +15,12 @@ mod content;
 mod core;
 mod datastores;
 mod deciding;
+mod library;
+mod monitoring;
 mod nacm;
 mod output;
 mod piecewise;
+mod reading;
 mod reads;
 mod secrets;
 mod session;
@@ -29,10 +32,11 @@ pub use commit::PREPARE_TIMEOUT;
 pub use confirmed::RECORD_AGAIN;
 pub use nacm::{Access, AccessOperation};
 pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Output, Pending};
+pub use reading::{Filter, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use types::{
     Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, Now, Peer, Reading, Reply, Request, SessionId, Source, TestOption, Ticket, Transport,
+    ErrorOption, NmdaDatastore, Now, Peer, Reply, Request, SessionId, Source, TestOption, Ticket, Transport,
 };

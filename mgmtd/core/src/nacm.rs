@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const NETCONF: &str = "ietf-netconf";
+const NMDA: &str = "ietf-netconf-nmda";
 
 /// So many users are kept ready at most; beyond, all are made anew.
 const MOST_USERS: usize = 64;
@@ -176,7 +177,9 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
     Some(match request {
         Request::Get { .. } => (NETCONF, "get"),
         Request::GetConfig { .. } => (NETCONF, "get-config"),
+        Request::GetData { .. } => (NMDA, "get-data"),
         Request::EditConfig(_) => (NETCONF, "edit-config"),
+        Request::EditData { .. } => (NMDA, "edit-data"),
         Request::CopyConfig { .. } => (NETCONF, "copy-config"),
         Request::DeleteConfig { .. } => (NETCONF, "delete-config"),
         Request::Lock { .. } => (NETCONF, "lock"),

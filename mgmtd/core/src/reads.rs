@@ -1,5 +1,6 @@
-//! `get` requests that wait for a component's state.
+//! Reads that wait for a component's state.
 
+use crate::reading::Selection;
 use crate::types::{ComponentId, Reply, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorTag};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ pub const READ_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Read {
     pub(crate) session: SessionId,
     pub(crate) component: ComponentId,
-    pub(crate) filter: Option<String>,
+    pub(crate) selection: Selection,
     pub(crate) deadline: Instant,
 }
 

@@ -56,6 +56,10 @@ pub(crate) struct Sessions {
     next: u32,
     /// Sessions opened since the start.
     pub(crate) opened: u32,
+    /// Of them those that ended with a hello that was not valid.
+    pub(crate) bad_hellos: u32,
+    /// Of them those that ended otherwise than by `close-session`, `kill-session` or such a hello.
+    pub(crate) dropped: u32,
     /// Of all sessions since the start.
     pub(crate) counts: Counts,
 }
@@ -68,6 +72,8 @@ impl Sessions {
             locks: BTreeMap::new(),
             next: 1,
             opened: 0,
+            bad_hellos: 0,
+            dropped: 0,
             counts: Counts::default(),
         }
     }

@@ -1,10 +1,10 @@
 //! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
 
-use crate::nacm::Access;
+use crate::reading::{Reading, Selection};
 use crate::secrets::{Salt, hash_passwords};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{Ops, Tree};
+use cats_yang_tree::{Defaults, Ops};
 use std::fmt;
 use std::time::Instant;
 
@@ -89,6 +89,30 @@ impl Datastore {
     }
 }
 
+/// The datastores of RFC 8342 that are served. There are no templates and nothing is inactive, so `<intended>` is
+/// `<running>`; what is configured is applied when it is committed, so `<operational>` is `<running>` with the defaults
+/// in use, and with state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // each is the datastore of its own name
+pub enum NmdaDatastore {
+    Running,
+    Candidate,
+    Intended,
+    Operational,
+}
+
+impl NmdaDatastore {
+    /// The name of its identity in ietf-datastores.
+    pub fn name(self) -> &'static str {
+        match self {
+            NmdaDatastore::Running => "running",
+            NmdaDatastore::Candidate => "candidate",
+            NmdaDatastore::Intended => "intended",
+            NmdaDatastore::Operational => "operational",
+        }
+    }
+}
+
 /// What `copy-config` and `validate` read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -142,19 +166,28 @@ pub enum ErrorOption {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // the parameters of RFC 6241 of the same names
 pub enum Request {
-    /// `filter` is the `<filter>` element as XML text.
-    Get {
-        filter: Option<String>,
-    },
-    /// `filter` is the `<filter>` element as XML text.
+    Get(Selection),
     GetConfig {
         source: Datastore,
-        filter: Option<String>,
+        selection: Selection,
+    },
+    /// `get-data` of RFC 8526.
+    GetData {
+        datastore: NmdaDatastore,
+        selection: Selection,
     },
     EditConfig(Edit),
+    /// `edit-data` of RFC 8526.
+    EditData {
+        datastore: NmdaDatastore,
+        default_operation: DefaultOperation,
+        config: Config,
+    },
+    /// `with_defaults` is what the defaults of the source are taken as; as they stand without.
     CopyConfig {
         target: Datastore,
         source: Source,
+        with_defaults: Option<Defaults>,
     },
     DeleteConfig {
         target: Datastore,
@@ -308,25 +341,6 @@ pub enum Reply {
     SchemaIndex { content_id: String, index: Option<std::sync::Arc<str>> },
     /// One `rpc-error` each; never empty.
     Errors(Vec<Error>),
-}
-
-/// A read: the root that was current when it was asked, and the part that is wanted. Writing it out, which takes time,
-/// is for the asker: nothing that happens meanwhile shows in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
-    pub(crate) tree: Tree,
-    pub(crate) filter: Option<String>,
-    pub(crate) access: Access,
-}
-
-impl Reading {
-    /// The content of `<data>`.
-    ///
-    /// # Errors
-    /// When the filter is no XML.
-    pub fn to_xml(&self, schema: &Schema) -> Result<String, Vec<Error>> {
-        crate::content::render(schema, &self.tree, self.filter.as_deref(), &self.access)
-    }
 }
 
 /// Why a session ends.

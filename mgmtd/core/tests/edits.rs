@@ -5,8 +5,8 @@
 mod node;
 
 use cats_mgmtd_core::{
-    ComponentId, Datastore, DefaultOperation, ErrorOption, Output, READ_TIMEOUT, Reply, Request, Source,
-    TestOption,
+    ComponentId, Datastore, DefaultOperation, ErrorOption, Filter, Output, READ_TIMEOUT, Reply, Request,
+    Selection, Source, TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorTag};
 use node::{Node, commit, config, edit, edit_with, knob};
@@ -36,7 +36,7 @@ fn running_is_not_written_directly() {
     direct.target = Running;
     for request in [
         Request::EditConfig(direct),
-        Request::CopyConfig { target: Running, source: Source::Datastore(Candidate) },
+        Request::CopyConfig { target: Running, source: Source::Datastore(Candidate), with_defaults: None },
         Request::DeleteConfig { target: Running },
         Request::DeleteConfig { target: Candidate },
     ] {
@@ -50,7 +50,7 @@ fn copying_a_datastore_onto_itself_is_an_invalid_value() {
     let mut node = Node::new();
     let a = node.open("ada");
     for target in [Running, Candidate] {
-        let copy = Request::CopyConfig { target, source: Source::Datastore(target) };
+        let copy = Request::CopyConfig { target, source: Source::Datastore(target), with_defaults: None };
         assert_eq!(node.refused(a, copy).tag, ErrorTag::InvalidValue);
     }
 }
@@ -62,10 +62,20 @@ fn a_copy_replaces_the_whole_candidate() {
     node.ok(a, knob(1));
     node.ok(a, commit());
     node.ok(a, edit(TWO_ITEMS));
-    node.ok(a, Request::CopyConfig { target: Candidate, source: Source::Config(config("<mode>x</mode>")) });
+    node.ok(
+        a,
+        Request::CopyConfig {
+            target: Candidate,
+            source: Source::Config(config("<mode>x</mode>")),
+            with_defaults: None,
+        },
+    );
     let candidate = node.config(a, Candidate);
     assert!(candidate.contains("<mode>x</mode>") && !candidate.contains("knob"), "{candidate}");
-    node.ok(a, Request::CopyConfig { target: Candidate, source: Source::Datastore(Running) });
+    node.ok(
+        a,
+        Request::CopyConfig { target: Candidate, source: Source::Datastore(Running), with_defaults: None },
+    );
     assert_eq!(node.config(a, Candidate), node.running());
 }
 
@@ -161,7 +171,7 @@ fn a_filter_selects_and_an_empty_one_selects_nothing() {
     node.ok(a, edit(&format!("<knob>1</knob>{TWO_ITEMS}")));
     node.ok(a, commit());
     let mut read = |filter: &str| match node
-        .ask(a, Request::GetConfig { source: Running, filter: Some(filter.into()) })
+        .ask(a, Request::GetConfig { source: Running, selection: selection(Some(filter)) })
     {
         Reply::Data(reading) => reading.to_xml(&node::schema()).unwrap(),
         other => panic!("{other:?}"),
@@ -171,8 +181,13 @@ fn a_filter_selects_and_an_empty_one_selects_nothing() {
     assert!(one.contains("<size>1</size>") && !one.contains("knob") && !one.contains("<name>b"), "{one}");
 }
 
+fn selection(filter: Option<&str>) -> Selection {
+    let filter = filter.map(|text| Filter::subtree(&node::schema(), text).unwrap());
+    Selection { filter, ..Selection::default() }
+}
+
 fn get(filter: Option<&str>) -> Request {
-    Request::Get { filter: filter.map(str::to_owned) }
+    Request::Get(selection(filter))
 }
 
 const COUNTERS: &str = "<filter><bench xmlns=\"urn:probe:bench\"><counters/></bench></filter>";

@@ -127,7 +127,11 @@ fn what_another_session_has_locked_is_in_use() {
         knob(1),
         Request::DiscardChanges,
         commit(),
-        Request::CopyConfig { target: Candidate, source: cats_mgmtd_core::Source::Config(config) },
+        Request::CopyConfig {
+            target: Candidate,
+            source: cats_mgmtd_core::Source::Config(config),
+            with_defaults: None,
+        },
     ] {
         assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
     }

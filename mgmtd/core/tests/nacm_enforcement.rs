@@ -7,9 +7,10 @@ mod node;
 
 use acm::{config, deny, edit_with, in_bench, merge, nacm_of, permit, rule, user};
 use cats_mgmtd_core::{
-    Datastore, DefaultOperation, Edit, ErrorOption, Event, Limits, Reply, Request, SessionId, Source,
-    TestOption,
+    Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, Reply, Request, Selection,
+    SessionId, Source, TestOption,
 };
+use cats_yang_tree::Defaults;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use node::{Node, commit};
 
@@ -75,14 +76,19 @@ impl Two {
 
     /// What ada sees of running through a filter.
     fn sees(&mut self, filter: &str) -> String {
-        let filter = Some(format!("<filter>{filter}</filter>"));
+        let filter = Filter::subtree(&self.node.schema, &format!("<filter>{filter}</filter>")).unwrap();
+        self.selects(Selection { filter: Some(filter), ..Selection::default() })
+    }
+
+    /// What ada sees of running.
+    fn selects(&mut self, selection: Selection) -> String {
         let ada = self.ada;
-        self.read(ada, Request::GetConfig { source: Running, filter })
+        self.read(ada, Request::GetConfig { source: Running, selection })
     }
 
     fn candidate(&mut self) -> String {
         let root = self.root;
-        self.read(root, Request::GetConfig { source: Candidate, filter: None })
+        self.read(root, Request::GetConfig { source: Candidate, selection: Selection::default() })
     }
 }
 
@@ -106,7 +112,7 @@ fn ending_another_session_is_denied_without_a_rule_and_counted() {
     let logged = |event: &&Event| matches!(event, Event::Denied { user, .. } if user == "ada");
     assert_eq!(two.node.events.iter().filter(logged).count(), 2);
     let root = two.root;
-    let state = two.read(root, Request::Get { filter: None });
+    let state = two.read(root, Request::Get(Selection::default()));
     assert!(state.contains("<denied-operations>2</denied-operations>"), "{state}");
     two.node.ok(root, Request::KillSession { session: victim });
 }
@@ -118,9 +124,9 @@ fn what_may_not_be_read_is_left_out_without_an_error() {
     two.has(ITEMS);
     let ada = two.ada;
     for source in [Running, Candidate] {
-        assert_eq!(two.read(ada, Request::GetConfig { source, filter: None }), "");
+        assert_eq!(two.read(ada, Request::GetConfig { source, selection: Selection::default() }), "");
     }
-    assert_eq!(two.read(ada, Request::Get { filter: None }), "");
+    assert_eq!(two.read(ada, Request::Get(Selection::default())), "");
     assert_eq!(two.sees(&in_bench("<item><name>a</name></item>")), "");
 }
 
@@ -162,10 +168,33 @@ fn a_filter_finds_nothing_by_what_is_hidden() {
 }
 
 #[test]
+fn an_xpath_filter_finds_nothing_by_what_is_hidden() {
+    let mut two = Two::with_rules(&[]);
+    two.has(ITEMS);
+    let mut finds = |select: &str| {
+        let namespaces = vec![("pb".to_owned(), "urn:probe:bench".to_owned())];
+        let filter = Filter::xpath(&two.node.schema, select.to_owned(), namespaces).unwrap();
+        two.selects(Selection { filter: Some(filter), ..Selection::default() })
+    };
+    assert_eq!(finds("/pb:bench/pb:item[pb:key='s3cret']"), "");
+    assert_eq!(finds("/pb:bench/pb:item/pb:key"), "");
+    let name = in_bench("<item><name>a</name></item><item><name>b</name></item>");
+    assert_eq!(finds("/pb:bench/pb:item[not(pb:key)]/pb:name"), name, "as if there were none");
+}
+
+#[test]
+fn no_default_stands_in_for_what_is_hidden() {
+    let mut two = Two::with_rules(&[deny("/pb:bench/pb:mode", "read")]);
+    two.has("<knob>1</knob><mode>manual</mode>");
+    let selection = Selection { defaults: Defaults::ReportAll, ..Selection::default() };
+    assert_eq!(two.selects(selection), in_bench("<knob>1</knob>"));
+}
+
+#[test]
 fn state_is_read_under_the_same_rules() {
     let mut two = Two::with_rules(&[]);
     let ada = two.ada;
-    let get = || Request::Get { filter: None };
+    let get = || Request::Get(Selection::default());
     let root = two.root;
     assert!(two.read(root, get()).contains("denied-data-writes"));
     assert!(!two.read(ada, get()).contains("denied"), "/nacm is guarded");
@@ -204,7 +233,7 @@ fn one_denied_node_denies_the_whole_edit() {
     }
     two.ok(merge(&in_bench("<item><name>a</name><size>7</size></item>")));
     let root = two.root;
-    let state = two.read(root, Request::Get { filter: None });
+    let state = two.read(root, Request::Get(Selection::default()));
     assert!(state.contains("<denied-data-writes>3</denied-data-writes>"), "{state}");
 }
 
@@ -363,7 +392,8 @@ fn copying_a_datastore_takes_along_what_may_be_read_and_needs_the_rights_for_the
     two.has(ITEMS);
     let root = two.root;
     two.node.ok(root, merge(&in_bench("<knob>9</knob>")));
-    let copy = || Request::CopyConfig { target: Candidate, source: Source::Datastore(Running) };
+    let copy =
+        || Request::CopyConfig { target: Candidate, source: Source::Datastore(Running), with_defaults: None };
     two.ok(copy());
     assert!(!two.candidate().contains("<knob>"), "{}", two.candidate());
     // What is hidden and must stay would be deleted.
@@ -372,6 +402,7 @@ fn copying_a_datastore_takes_along_what_may_be_read_and_needs_the_rights_for_the
     let whole = Request::CopyConfig {
         target: Candidate,
         source: Source::Config(config(&in_bench("<knob>1</knob>"))),
+        with_defaults: None,
     };
     assert_eq!(two.refused(whole).tag, AccessDenied);
 }

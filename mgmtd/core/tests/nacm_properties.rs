@@ -6,7 +6,9 @@
 mod acm;
 
 use acm::{in_bench, nacm_of, rule, tree, user};
-use cats_mgmtd_core::{Access, Core, DefaultOperation, Facts, Limits, Now, Output, Reading, Reply, Request};
+use cats_mgmtd_core::{
+    Access, Core, DefaultOperation, Facts, Filter, Limits, Now, Output, Reading, Reply, Request, Selection,
+};
 use cats_yang_tree::schema::{NodeId, Schema};
 use cats_yang_tree::{Branch, Data, InstancePath, Step, Tree};
 use proptest::prelude::*;
@@ -287,7 +289,10 @@ proptest! {
         let access = access(&rules, "", &[]);
         let request = || Request::GetConfig {
             source: cats_mgmtd_core::Datastore::Running,
-            filter: Some(format!("<filter>{filter}</filter>")),
+            selection: Selection {
+                filter: Some(Filter::subtree(&SCHEMA, &format!("<filter>{filter}</filter>")).unwrap()),
+                ..Selection::default()
+            },
         };
         let reading = |config: &Tree| match ask(config, request()) {
             Reply::Data(reading) => Reading::to_xml(&reading, &SCHEMA).unwrap(),

@@ -62,7 +62,11 @@ fn locks_and_commits_on_their_way_hold_against_edits_of_running() {
     assert_eq!(node.refused(b, write("<knob>1</knob>")).tag, ErrorTag::InUse);
     node.hold_journal = true;
     node.send(a, write("<knob>1</knob>"));
-    let copy = Request::CopyConfig { target: Running, source: Source::Config(config("<knob>2</knob>")) };
+    let copy = Request::CopyConfig {
+        target: Running,
+        source: Source::Config(config("<knob>2</knob>")),
+        with_defaults: None,
+    };
     for request in [write("<knob>2</knob>"), copy, commit()] {
         assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
     }
@@ -78,14 +82,20 @@ fn a_copy_to_running_replaces_it_whole_or_not_at_all() {
     let mut node = Node::writable();
     let a = node.open("ada");
     node.ok(a, write("<knob>1</knob>"));
-    let copy =
-        |content: &str| Request::CopyConfig { target: Running, source: Source::Config(config(content)) };
+    let copy = |content: &str| Request::CopyConfig {
+        target: Running,
+        source: Source::Config(config(content)),
+        with_defaults: None,
+    };
     assert_eq!(node.refused(a, copy("<knob>666</knob>")).app_tag.as_deref(), Some("must-violation"));
     assert!(node.running().contains("<knob>1</knob>"));
     node.ok(a, copy("<mode>m</mode>"));
     assert!(node.running().contains("<mode>m</mode>") && !node.running().contains("knob"));
     node.ok(a, knob(4));
-    node.ok(a, Request::CopyConfig { target: Running, source: Source::Datastore(Candidate) });
+    node.ok(
+        a,
+        Request::CopyConfig { target: Running, source: Source::Datastore(Candidate), with_defaults: None },
+    );
     assert!(node.running().contains("<knob>4</knob>"));
     let refused = node.refused(a, Request::DeleteConfig { target: Running });
     assert_eq!(refused.tag, ErrorTag::OperationNotSupported, "running is never deleted");

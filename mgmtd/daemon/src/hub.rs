@@ -47,6 +47,8 @@ pub(crate) enum Input {
     Request { session: SessionId, request: Request, answer: oneshot::Sender<Reply> },
     Refused { session: SessionId, more: Refusals },
     Dropped { session: SessionId },
+    BadHello { session: SessionId },
+    Unreadable { session: SessionId },
     Validated { ticket: Ticket, verdict: Result<(Tree, ChangeSet), Vec<Error>> },
     Recorded { ticket: Ticket, result: Result<(), Error> },
     State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
@@ -172,6 +174,11 @@ impl Hub {
                 self.sessions.remove(&session);
                 self.core.handle_dropped(session, now);
             }
+            Input::BadHello { session } => {
+                self.sessions.remove(&session);
+                self.core.handle_bad_hello(session, now);
+            }
+            Input::Unreadable { session } => self.core.handle_unreadable(session),
             Input::Validated { ticket, verdict } => self.core.handle_validated(ticket, verdict, now),
             Input::Recorded { ticket, result } => self.core.handle_recorded(ticket, result, now),
             Input::State { ticket, result } => {

@@ -12,6 +12,7 @@ mod hub;
 mod oracle;
 mod random;
 mod recorder;
+mod retrieval;
 mod rules;
 mod session;
 mod startup;

@@ -2,13 +2,14 @@
 
 use crate::hub::{HubSender, Input, Opened, now};
 use crate::random;
+use crate::retrieval;
 use cats_mgmtd_core::{
-    CommitOptions, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reply, Request,
-    SessionId, Source, TestOption, Transport,
+    CommitOptions, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reading, Reply,
+    Request, SessionId, Source, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
-use cats_mgmtd_netconf::{Operation, Rpc, Settings, XmlFragment};
-use cats_mgmtd_transport::{Connection, Respond, serve};
+use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings, XmlFragment};
+use cats_mgmtd_transport::{Connection, Respond, Response, serve};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Memory {
 /// The configuration in a request.
 fn content_of(operation: &Operation) -> Option<&XmlFragment> {
     match operation {
-        Operation::EditConfig { config, .. } => Some(config),
+        Operation::EditConfig { config, .. } | Operation::EditData(EditData { config, .. }) => Some(config),
         Operation::CopyConfig { source: netconf::Source::Config(config), .. }
         | Operation::Validate { source: netconf::Source::Config(config) } => Some(config),
         _ => None,
@@ -94,8 +95,12 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
     let responder = Responder { session, shared: Arc::clone(&shared), big: Arc::clone(&big) };
     let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
     tracing::debug!(%session, %reason, "transport closed");
+    let ended = match reason {
+        CloseReason::BadHello(_) => Input::BadHello { session },
+        _ => Input::Dropped { session },
+    };
     // A hub that is gone has forgotten the session.
-    let _ = shared.hub.send(Input::Dropped { session }).await;
+    let _ = shared.hub.send(ended).await;
     if big.load(Ordering::Relaxed) {
         Memory::give_back();
     }
@@ -124,28 +129,30 @@ struct Responder {
 }
 
 impl Respond for Responder {
-    async fn respond(&mut self, rpc: Rpc) -> netconf::Reply {
+    async fn respond(&mut self, rpc: Rpc) -> Response {
         let memory = self.shared.memory.follow(&rpc.operation);
+        let of = match &rpc.operation {
+            Operation::GetData(_) => DataOf::Nmda,
+            _ => DataOf::Base,
+        };
         let request = request_of(rpc.operation, &self.shared.schema)
             .unwrap_or_else(|error| Request::Unsupported(Box::new(error)));
         let (answer, reply) = oneshot::channel();
         let input = Input::Request { session: self.session, request, answer };
         let sent = self.shared.hub.send(input).await;
-        let reply = match reply.await {
-            Ok(reply) if sent.is_ok() => reply_of(reply, &self.shared.schema),
+        let response = match reply.await {
+            Ok(reply) if sent.is_ok() => self.response(reply, of).await,
             Ok(_) | Err(_) => {
                 let message = "the server is shutting down";
-                netconf::Reply::Errors(vec![Error::protocol(ErrorTag::ResourceDenied, message)])
+                let error = Error::protocol(ErrorTag::ResourceDenied, message);
+                netconf::Reply::Errors(vec![error]).into()
             }
         };
         if memory {
             Memory::give_back();
-        }
-        let big_reply = matches!(&reply, netconf::Reply::Data(xml) if xml.len() >= BIG);
-        if memory || big_reply {
             self.big.store(true, Ordering::Relaxed);
         }
-        reply
+        response
     }
 
     async fn refused(&mut self, more: netconf::Refusals) {
@@ -154,37 +161,72 @@ impl Respond for Responder {
     }
 }
 
+impl Responder {
+    async fn response(&self, reply: Reply, of: DataOf) -> Response {
+        let reply = match reply {
+            Reply::Data(reading) => return self.data(&reading, of).await,
+            Reply::Ok => netconf::Reply::Ok,
+            Reply::Schema(text) => netconf::Reply::Schema(text.to_string()),
+            Reply::SchemaIndex { content_id, index } => {
+                let mut xml = format!(
+                    "<content-id xmlns=\"{EXEC}\">{}</content-id>",
+                    netconf::escape_text(&content_id)
+                );
+                if let Some(index) = index {
+                    let index = netconf::escape_text(&index);
+                    xml.push_str(&format!("<index xmlns=\"{EXEC}\">{index}</index>"));
+                }
+                netconf::Reply::Output(xml)
+            }
+            Reply::Errors(errors) => netconf::Reply::Errors(errors),
+        };
+        reply.into()
+    }
+
+    /// Filters are evaluated here, in the session's own time; the text is made while it is written.
+    async fn data(&self, reading: &Reading, of: DataOf) -> Response {
+        let schema = &self.shared.schema;
+        let pieces = tokio::task::block_in_place(|| {
+            reading.view(schema).map(|view| view.pieces_with(Arc::clone(schema)))
+        });
+        match pieces {
+            Ok(pieces) => Response::Data { of, pieces: Box::new(pieces) },
+            Err(errors) => {
+                // A hub that is gone counts no more.
+                let _ = self.shared.hub.send(Input::Unreadable { session: self.session }).await;
+                netconf::Reply::Errors(errors).into()
+            }
+        }
+    }
+}
+
 fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
     Ok(match operation {
-        Operation::Get { filter } => Request::Get { filter: filter.map(|xml| xml.into_string()) },
-        Operation::GetConfig { source, filter } => {
-            Request::GetConfig { source: datastore(source), filter: filter.map(|xml| xml.into_string()) }
+        Operation::Get { filter, with_defaults } => {
+            Request::Get(retrieval::selection(filter, with_defaults, schema)?)
+        }
+        Operation::GetConfig { source, filter, with_defaults } => Request::GetConfig {
+            source: datastore(source),
+            selection: retrieval::selection(filter, with_defaults, schema)?,
+        },
+        Operation::GetData(get) => retrieval::get_data(*get, schema)?,
+        Operation::EditData(edit) => {
+            let default_operation = retrieval::default_operation(edit.default_operation);
+            let config = read(edit.config, schema, default_operation);
+            Request::EditData { datastore: retrieval::datastore(edit.datastore), default_operation, config }
         }
         Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
-            let default_operation = match default_operation {
-                netconf::DefaultOperation::Merge => DefaultOperation::Merge,
-                netconf::DefaultOperation::Replace => DefaultOperation::Replace,
-                netconf::DefaultOperation::None => DefaultOperation::None,
-            };
-            Request::EditConfig(Edit {
-                target: datastore(target),
-                default_operation,
-                test_option: match test_option {
-                    netconf::TestOption::TestThenSet => TestOption::TestThenSet,
-                    netconf::TestOption::Set => TestOption::Set,
-                    netconf::TestOption::TestOnly => TestOption::TestOnly,
-                },
-                error_option: match error_option {
-                    netconf::ErrorOption::StopOnError => ErrorOption::StopOnError,
-                    netconf::ErrorOption::ContinueOnError => ErrorOption::ContinueOnError,
-                    netconf::ErrorOption::RollbackOnError => ErrorOption::RollbackOnError,
-                },
-                config: read(config, schema, default_operation),
-            })
+            let default_operation = retrieval::default_operation(default_operation);
+            let config = read(config, schema, default_operation);
+            let target = datastore(target);
+            let (test_option, error_option) = (test(test_option), on_error(error_option));
+            Request::EditConfig(Edit { target, default_operation, test_option, error_option, config })
         }
-        Operation::CopyConfig { target, source: from } => {
-            Request::CopyConfig { target: datastore(target), source: source(from, schema) }
-        }
+        Operation::CopyConfig { target, source: from, with_defaults } => Request::CopyConfig {
+            target: datastore(target),
+            source: source(from, schema),
+            with_defaults: with_defaults.map(retrieval::defaults),
+        },
         Operation::DeleteConfig { target } => Request::DeleteConfig { target: datastore(target) },
         Operation::Lock { target } => Request::Lock { target: datastore(target) },
         Operation::Unlock { target } => Request::Unlock { target: datastore(target) },
@@ -209,6 +251,22 @@ fn commit_options(options: netconf::CommitOptions) -> CommitOptions {
         .confirmed
         .map(|confirmed| Confirmed { timeout_s: confirmed.timeout_s, persist: confirmed.persist });
     CommitOptions { confirmed, persist_id: options.persist_id }
+}
+
+fn test(option: netconf::TestOption) -> TestOption {
+    match option {
+        netconf::TestOption::TestThenSet => TestOption::TestThenSet,
+        netconf::TestOption::Set => TestOption::Set,
+        netconf::TestOption::TestOnly => TestOption::TestOnly,
+    }
+}
+
+fn on_error(option: netconf::ErrorOption) -> ErrorOption {
+    match option {
+        netconf::ErrorOption::StopOnError => ErrorOption::StopOnError,
+        netconf::ErrorOption::ContinueOnError => ErrorOption::ContinueOnError,
+        netconf::ErrorOption::RollbackOnError => ErrorOption::RollbackOnError,
+    }
 }
 
 fn datastore(datastore: netconf::Datastore) -> Datastore {
@@ -260,24 +318,4 @@ fn content_id_of(xml: &str) -> Result<Option<String>, Error> {
         content_id = Some(parameter.text().unwrap_or_default().trim().to_owned());
     }
     Ok(content_id)
-}
-
-fn reply_of(reply: Reply, schema: &Schema) -> netconf::Reply {
-    match reply {
-        Reply::Ok => netconf::Reply::Ok,
-        Reply::Data(reading) => match tokio::task::block_in_place(|| reading.to_xml(schema)) {
-            Ok(xml) => netconf::Reply::Data(xml),
-            Err(errors) => netconf::Reply::Errors(errors),
-        },
-        Reply::Schema(text) => netconf::Reply::Schema(text.to_string()),
-        Reply::SchemaIndex { content_id, index } => {
-            let mut xml =
-                format!("<content-id xmlns=\"{EXEC}\">{}</content-id>", netconf::escape_text(&content_id));
-            if let Some(index) = index {
-                xml.push_str(&format!("<index xmlns=\"{EXEC}\">{}</index>", netconf::escape_text(&index)));
-            }
-            netconf::Reply::Output(xml)
-        }
-        Reply::Errors(errors) => netconf::Reply::Errors(errors),
-    }
 }

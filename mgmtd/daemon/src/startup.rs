@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
 use crate::waiting::{self, Waiting};
-use crate::{content, hub, oracle, random};
+use crate::{content, hub, oracle, random, retrieval};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
 use cats_mgmtd_netconf::names::{BASE_1_0, BASE_1_1};
 use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
@@ -199,13 +199,15 @@ fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], arg
 /// What the hello announces: what is built, the YANG library (RFC 8526), and the modules of YANG 1 (RFC 7950
 /// section 5.6.4 keeps those of 1.1 to the library).
 fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String> {
-    let built = ["candidate:1.0", "confirmed-commit:1.1", "rollback-on-error:1.0", "validate:1.1"];
+    let built =
+        ["candidate:1.0", "confirmed-commit:1.1", "rollback-on-error:1.0", "validate:1.1", "xpath:1.0"];
     let switched = args.writable_running.then_some("writable-running:1.0");
     let mut all: Vec<String> = built
         .into_iter()
         .chain(switched)
         .map(|name| format!("urn:ietf:params:netconf:capability:{name}"))
         .collect();
+    all.extend(retrieval::with_defaults_capabilities());
     if let Some(library) = schema.modules.iter().find(|module| module.name == "ietf-yang-library") {
         let revision = library.revision.as_deref().unwrap_or_default();
         let id = compiled.content_id();

@@ -219,7 +219,7 @@ fn correct_wrong_and_refused_requests_are_counted_by_session_and_in_all() {
     let id = a.hello.session_id.unwrap();
     let one = state(&format!("<sessions><session><session-id>{id}</session-id></session></sessions>"));
     assert_eq!(counters(&one), [2, 1, 3], "{one}");
-    assert_eq!(text_of(&one, "out-notifications"), None, "there are no notifications");
+    assert_eq!(text_of(&one, "out-notifications"), Some("0"), "there are no notifications");
     let all = state("<statistics/>");
     assert_eq!((counters(&all), text_of(&all, "in-sessions")), ([4, 1, 3], Some("2")), "{all}");
     a.ok("<close-session/>");
@@ -371,6 +371,23 @@ fn memory(pid: u32, line: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let kilobytes = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).unwrap();
     kilobytes.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn a_big_reply_is_made_while_it_is_read_and_not_held_as_text() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut session = daemon.client();
+    let name = |n: usize| format!("<item><name>{n}-{}</name></item>", "x".repeat(200));
+    session.ok(&edit(&(0..90_000).map(name).collect::<String>()));
+    // The first reading shows what else comes with one.
+    let text = session.candidate();
+    assert!(text.len() > 20_000_000);
+    std::fs::write(format!("/proc/{}/clear_refs", daemon.pid()), "5").unwrap();
+    let before = memory(daemon.pid(), "VmHWM");
+    assert_eq!(session.candidate().len(), text.len());
+    let more = memory(daemon.pid(), "VmHWM").saturating_sub(before);
+    assert!(more < 4 << 20, "{more} bytes for a reply of {}", text.len());
 }
 
 #[test]

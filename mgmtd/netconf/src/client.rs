@@ -4,7 +4,7 @@ use crate::fragment::XmlFragment;
 use crate::framing::{Decoder, Event, Framing, encode};
 use crate::hello::{Hello, HelloError};
 use crate::modules::{Modules, NoModules};
-use crate::names::{BASE, BASE_1_0, BASE_1_1, MONITORING, YANG};
+use crate::names::{BASE, BASE_1_0, BASE_1_1, MONITORING, NMDA, YANG};
 use crate::path::to_modules;
 use crate::rpc::Operation;
 use crate::scan;
@@ -74,7 +74,7 @@ pub struct RawReply {
 pub enum Answer {
     /// `<ok/>`.
     Ok,
-    /// The `<data>` element, of `get`, `get-config` or `get-schema`.
+    /// The `<data>` element, of `get`, `get-config`, `get-data` or `get-schema`.
     Data(XmlFragment),
     /// The output elements of any other operation.
     Output(Vec<XmlFragment>),
@@ -291,7 +291,7 @@ impl RawReply {
         match rest.as_slice() {
             [] => Ok(Answer::Ok),
             [one] if one.has_tag_name((BASE, "ok")) => Ok(Answer::Ok),
-            [one] if one.has_tag_name((BASE, "data")) || one.has_tag_name((MONITORING, "data")) => {
+            [one] if [BASE, MONITORING, NMDA].iter().any(|of| one.has_tag_name((*of, "data"))) => {
                 Ok(Answer::Data(XmlFragment::cut(**one, &self.xml)))
             }
             many => Ok(Answer::Output(many.iter().map(|node| XmlFragment::cut(**node, &self.xml)).collect())),

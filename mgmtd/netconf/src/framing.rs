@@ -270,6 +270,28 @@ fn encode_parts(framing: Framing, parts: Vec<String>) -> Vec<Vec<u8>> {
     }
 }
 
+/// A part of a message, in one chunk where there are chunks; [`end_of_message`] follows the last one. No part ends
+/// within an end-of-message marker.
+pub(crate) fn encode_part(framing: Framing, part: String) -> Vec<u8> {
+    match framing {
+        Framing::EndOfMessage => escape_marker(part).into_bytes(),
+        Framing::Chunked if part.is_empty() => Vec::new(),
+        Framing::Chunked => {
+            let mut out = format!("\n#{}\n", part.len()).into_bytes();
+            out.extend_from_slice(part.as_bytes());
+            out
+        }
+    }
+}
+
+/// What ends a message.
+pub(crate) fn end_of_message(framing: Framing) -> &'static [u8] {
+    match framing {
+        Framing::EndOfMessage => MARKER,
+        Framing::Chunked => b"\n##\n",
+    }
+}
+
 /// A message above the largest chunk: a chunk for each gibibyte of each part.
 fn encode_separately(parts: Vec<String>) -> Vec<Vec<u8>> {
     let mut pieces = Vec::new();

@@ -1,7 +1,8 @@
 //! From the bytes of a message to an [`Rpc`], or to the error that RFC 6241 asks for.
 
 use crate::fragment::XmlFragment;
-use crate::names::{BASE, MONITORING};
+use crate::names::{BASE, MONITORING, NMDA, WITH_DEFAULTS};
+use crate::nmda::{self, NmdaDatastore};
 use crate::rpc::{
     CommitOptions, Confirmed, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source,
     TestOption, operation_not_supported,
@@ -110,6 +111,9 @@ fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error>
     match node.tag_name().namespace() {
         Some(BASE) => parse_base(Parameters::of(node, source), name),
         Some(MONITORING) if name == "get-schema" => get_schema(&Parameters::of(node, source)),
+        Some(NMDA) => {
+            nmda::parse(&Parameters::of(node, source), name)?.ok_or_else(|| operation_not_supported(name))
+        }
         other => Ok(Operation::Other {
             namespace: other.unwrap_or_default().to_owned(),
             name: name.to_owned(),
@@ -120,30 +124,21 @@ fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error>
 
 fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Error> {
     let operation = match name {
-        "get" => {
-            given.only(&["filter"])?;
-            Operation::Get { filter: given.filter()? }
-        }
-        "get-config" => {
-            given.only(&["source", "filter"])?;
-            Operation::GetConfig { source: given.datastore("source")?, filter: given.filter()? }
-        }
+        "get" => get(&given)?,
+        "get-config" => get_config(&given)?,
         "edit-config" => edit_config(&given)?,
-        "copy-config" => {
-            given.only(&["target", "source"])?;
-            Operation::CopyConfig { target: given.datastore("target")?, source: given.source()? }
-        }
+        "copy-config" => copy_config(&given)?,
         "delete-config" => {
             given.only(&["target"])?;
             Operation::DeleteConfig { target: given.datastore("target")? }
         }
         "lock" => {
             given.only(&["target"])?;
-            Operation::Lock { target: given.datastore("target")? }
+            Operation::Lock { target: given.lockable()? }
         }
         "unlock" => {
             given.only(&["target"])?;
-            Operation::Unlock { target: given.datastore("target")? }
+            Operation::Unlock { target: given.lockable()? }
         }
         "commit" => Operation::Commit(commit(&given)?),
         "cancel-commit" => {
@@ -156,7 +151,7 @@ fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Er
         }
         "validate" => {
             given.only(&["source"])?;
-            Operation::Validate { source: given.source()? }
+            Operation::Validate { source: given.validated()? }
         }
         "close-session" => {
             given.only(&[])?;
@@ -168,18 +163,28 @@ fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Er
     Ok(operation)
 }
 
+fn get(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only_and(&["filter"], (WITH_DEFAULTS, "with-defaults"))?;
+    Ok(Operation::Get { filter: given.filter()?, with_defaults: given.with_defaults()? })
+}
+
+fn get_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only_and(&["source", "filter"], (WITH_DEFAULTS, "with-defaults"))?;
+    let source = given.datastore("source")?;
+    Ok(Operation::GetConfig { source, filter: given.filter()?, with_defaults: given.with_defaults()? })
+}
+
+fn copy_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only_and(&["target", "source"], (WITH_DEFAULTS, "with-defaults"))?;
+    let target = given.datastore("target")?;
+    Ok(Operation::CopyConfig { target, source: given.source()?, with_defaults: given.with_defaults()? })
+}
+
 fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
     given.only(&["target", "default-operation", "test-option", "error-option", "config"])?;
     Ok(Operation::EditConfig {
         target: given.datastore("target")?,
-        default_operation: given.choice(
-            "default-operation",
-            &[
-                ("merge", DefaultOperation::Merge),
-                ("replace", DefaultOperation::Replace),
-                ("none", DefaultOperation::None),
-            ],
-        )?,
+        default_operation: given.default_operation()?,
         test_option: given.choice(
             "test-option",
             &[
@@ -249,7 +254,7 @@ fn identity(node: Node<'_, '_>) -> Result<String, Error> {
 }
 
 /// The parameters of one operation: its child elements.
-struct Parameters<'n, 'd, 's> {
+pub(crate) struct Parameters<'n, 'd, 's> {
     operation: Node<'n, 'd>,
     source: &'s str,
 }
@@ -259,16 +264,21 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
         Self { operation, source }
     }
 
-    fn elements(&self) -> impl Iterator<Item = Node<'n, 'd>> {
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Node<'n, 'd>> {
         self.operation.children().filter(Node::is_element)
     }
 
     /// Refuses parameters that the operation does not have.
-    fn only(&self, names: &[&str]) -> Result<(), Error> {
+    pub(crate) fn only(&self, names: &[&str]) -> Result<(), Error> {
+        self.only_and(names, ("", ""))
+    }
+
+    /// The same, with one more parameter, which another module gives the operation.
+    fn only_and(&self, names: &[&str], more: (&str, &str)) -> Result<(), Error> {
         for node in self.elements() {
             let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace().unwrap_or_default());
             let own = self.operation.tag_name().namespace().unwrap_or_default();
-            if namespace == own && names.contains(&name) {
+            if namespace == own && names.contains(&name) || (namespace, name) == more {
                 continue;
             }
             let operation = self.operation.tag_name().name();
@@ -281,7 +291,7 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
         Ok(())
     }
 
-    fn optional(&self, name: &'static str) -> Result<Option<Node<'n, 'd>>, Error> {
+    pub(crate) fn optional(&self, name: &'static str) -> Result<Option<Node<'n, 'd>>, Error> {
         let mut found = self.elements().filter(|node| node.tag_name().name() == name);
         let first = found.next();
         if found.next().is_some() {
@@ -291,14 +301,14 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
         Ok(first)
     }
 
-    fn required(&self, name: &'static str) -> Result<Node<'n, 'd>, Error> {
+    pub(crate) fn required(&self, name: &'static str) -> Result<Node<'n, 'd>, Error> {
         self.optional(name)?.ok_or_else(|| {
             let operation = self.operation.tag_name().name();
             missing_element(name, format!("<{operation}> needs a <{name}>"))
         })
     }
 
-    fn fragment(&self, node: Node<'_, '_>) -> XmlFragment {
+    pub(crate) fn fragment(&self, node: Node<'_, '_>) -> XmlFragment {
         XmlFragment::cut(node, self.source)
     }
 
@@ -323,18 +333,15 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
         Ok(Some(token))
     }
 
-    fn filter(&self) -> Result<Option<XmlFragment>, Error> {
-        let Some(node) = self.optional("filter")? else { return Ok(None) };
-        let kind = node.attribute("type").or_else(|| node.attribute((BASE, "type")));
-        match kind {
-            None | Some("subtree") => Ok(Some(self.fragment(node))),
-            Some(other) => Err(Error::protocol(
-                ErrorTag::BadAttribute,
-                format!("filter type '{other}' is not supported: only 'subtree' is"),
-            )
-            .with(ErrorInfo::BadAttribute("type".to_owned()))
-            .with(ErrorInfo::BadElement("filter".to_owned()))),
-        }
+    pub(crate) fn default_operation(&self) -> Result<DefaultOperation, Error> {
+        self.choice(
+            "default-operation",
+            &[
+                ("merge", DefaultOperation::Merge),
+                ("replace", DefaultOperation::Replace),
+                ("none", DefaultOperation::None),
+            ],
+        )
     }
 
     /// The one element inside of `<source>` or `<target>`.
@@ -367,15 +374,54 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
         datastore(node, "source").map(Source::Datastore)
     }
 
-    fn choice<T: Copy + Default>(&self, name: &'static str, values: &[(&str, T)]) -> Result<T, Error> {
-        let Some(node) = self.optional(name)? else { return Ok(T::default()) };
-        let text = text_of(node);
-        let found = values.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-        found.ok_or_else(|| {
-            let words: Vec<_> = values.iter().map(|(word, _)| *word).collect();
-            invalid_value(name, &text, &format!("one of {}", words.join(", ")))
-        })
+    /// The target of `lock` and `unlock`, which RFC 8526 section 3.2 lets be named by an identity.
+    fn lockable(&self) -> Result<Datastore, Error> {
+        let node = self.place("target")?;
+        if !node.has_tag_name((NMDA, "datastore")) {
+            return datastore(node, "target");
+        }
+        match NmdaDatastore::of(node)? {
+            NmdaDatastore::Running => Ok(Datastore::Running),
+            NmdaDatastore::Candidate => Ok(Datastore::Candidate),
+            NmdaDatastore::Intended | NmdaDatastore::Operational => {
+                let expected = "a datastore that is written, running or candidate,";
+                Err(invalid_value("datastore", &text_of(node), expected))
+            }
+        }
     }
+
+    /// The source of `validate`, which RFC 8526 section 3.2 lets be named by an identity.
+    fn validated(&self) -> Result<Source, Error> {
+        let node = self.place("source")?;
+        if !node.has_tag_name((NMDA, "datastore")) {
+            return self.source();
+        }
+        match NmdaDatastore::of(node)? {
+            // What is intended is what runs.
+            NmdaDatastore::Running | NmdaDatastore::Intended => Ok(Source::Datastore(Datastore::Running)),
+            NmdaDatastore::Candidate => Ok(Source::Datastore(Datastore::Candidate)),
+            NmdaDatastore::Operational => {
+                let expected = "a datastore of configuration: running, candidate or intended";
+                Err(invalid_value("datastore", &text_of(node), expected))
+            }
+        }
+    }
+
+    fn choice<T: Copy + Default>(&self, name: &'static str, values: &[(&str, T)]) -> Result<T, Error> {
+        match self.optional(name)? {
+            Some(node) => choice_of(name, &text_of(node), values),
+            None => Ok(T::default()),
+        }
+    }
+}
+
+/// The value that a word stands for.
+pub(crate) fn choice_of<T: Copy>(name: &str, text: &str, values: &[(&str, T)]) -> Result<T, Error> {
+    let found = values.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let words: Vec<_> = values.iter().map(|(word, _)| *word).collect();
+        invalid_value(name, text, &format!("one of {}", words.join(", ")))
+    })
 }
 
 fn datastore(node: Node<'_, '_>, place: &str) -> Result<Datastore, Error> {
@@ -391,7 +437,7 @@ fn datastore(node: Node<'_, '_>, place: &str) -> Result<Datastore, Error> {
     }
 }
 
-fn text_of(node: Node<'_, '_>) -> String {
+pub(crate) fn text_of(node: Node<'_, '_>) -> String {
     node.children().filter_map(|child| child.text()).collect::<String>().trim().to_owned()
 }
 
@@ -403,11 +449,11 @@ fn rpc_error(tag: ErrorTag, message: String) -> Error {
     Error::new(ErrorType::Rpc, tag, message)
 }
 
-fn missing_element(name: &str, message: String) -> Error {
+pub(crate) fn missing_element(name: &str, message: String) -> Error {
     Error::protocol(ErrorTag::MissingElement, message).with(ErrorInfo::BadElement(name.to_owned()))
 }
 
-fn invalid_value(name: &str, value: &str, expected: &str) -> Error {
+pub(crate) fn invalid_value(name: &str, value: &str, expected: &str) -> Error {
     Error::protocol(
         ErrorTag::InvalidValue,
         format!("'{value}' is not a valid {name}: {expected} is expected"),

@@ -13,9 +13,11 @@ mod hello;
 mod modules;
 /// Namespaces and capability URIs.
 pub mod names;
+mod nmda;
 mod path;
 mod reply;
 mod request;
+mod retrieval;
 mod rpc;
 mod scan;
 mod session;
@@ -26,7 +28,9 @@ pub use framing::{Decoder, Event, Framing, FramingError, HEAD, encode};
 pub use grammar::{Refused, parse_rpc};
 pub use hello::{Hello, HelloError};
 pub use modules::{Modules, NoModules};
-pub use reply::{Reply, escape_text, write_reply};
+pub use nmda::{EditData, GetData, NmdaDatastore, OriginFilter};
+pub use reply::{DataOf, Reply, escape_text, write_reply};
+pub use retrieval::{Filter, WithDefaults};
 pub use rpc::{
     CommitOptions, Confirmed, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source,
     TestOption, operation_not_supported, unknown_namespace,

@@ -1,7 +1,7 @@
 //! `<rpc-reply>` and `<rpc-error>` as text.
 
 use crate::modules::Modules;
-use crate::names::{BASE, MONITORING, YANG};
+use crate::names::{BASE, MONITORING, NMDA, YANG};
 use crate::path;
 use crate::rpc::Echo;
 use cats_yang_tree::error::{Error, ErrorInfo};
@@ -20,6 +20,15 @@ pub enum Reply {
     Output(String),
     /// One `<rpc-error>` each; never empty (an empty one is sent as `operation-failed`).
     Errors(Vec<Error>),
+}
+
+/// Whose `<data>` element a reply has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataOf {
+    /// Of `get` and `get-config`.
+    Base,
+    /// Of `get-data`.
+    Nmda,
 }
 
 impl From<Error> for Reply {
@@ -56,6 +65,15 @@ pub fn write_reply(attributes: &Echo, reply: Reply, modules: &dyn Modules) -> Ve
             vec![out]
         }
     }
+}
+
+/// The begin and the end of a message whose data come in between.
+pub(crate) fn around_data(attributes: &Echo, of: DataOf) -> (String, &'static str) {
+    let data = match of {
+        DataOf::Base => "<data>".to_owned(),
+        DataOf::Nmda => format!("<data xmlns=\"{NMDA}\">"),
+    };
+    (format!("<rpc-reply xmlns=\"{BASE}\"{}>{data}", attributes.as_str()), "</data></rpc-reply>")
 }
 
 /// Appends `<rpc-error>`, in the order of RFC 6241 section 4.3. Where a module of the path is not known, the path is

@@ -1,18 +1,23 @@
 //! Operations as XML: what a client writes, and what [`crate::parse_rpc`] reads back.
 
-use crate::names::{BASE, MONITORING};
+use crate::names::{BASE, MONITORING, WITH_DEFAULTS};
 use crate::reply::escape_text;
+use crate::retrieval::{Filter, WithDefaults};
 use crate::rpc::{CommitOptions, Confirmed, DefaultOperation, ErrorOption, Operation, Source, TestOption};
 
 impl Operation {
     /// The operation element.
     pub fn to_xml(&self) -> String {
         match self {
-            Operation::Get { filter } => base("get", filter.as_ref().map_or("", |filter| filter.as_str())),
-            Operation::GetConfig { source, filter } => {
-                let filter = filter.as_ref().map_or("", |filter| filter.as_str());
-                base("get-config", &format!("<source><{}/></source>{filter}", source.name()))
+            Operation::Get { filter, with_defaults } => {
+                base("get", &format!("{}{}", filter_xml(filter), with_defaults_xml(*with_defaults)))
             }
+            Operation::GetConfig { source, filter, with_defaults } => {
+                let (filter, defaults) = (filter_xml(filter), with_defaults_xml(*with_defaults));
+                base("get-config", &format!("<source><{}/></source>{filter}{defaults}", source.name()))
+            }
+            Operation::GetData(get) => get.to_xml(),
+            Operation::EditData(edit) => edit.to_xml(),
             Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
                 let options = format!(
                     "{}{}{}",
@@ -22,8 +27,9 @@ impl Operation {
                 );
                 base("edit-config", &format!("<target><{}/></target>{options}{config}", target.name()))
             }
-            Operation::CopyConfig { target, source } => {
-                base("copy-config", &format!("<target><{}/></target>{}", target.name(), source_xml(source)))
+            Operation::CopyConfig { target, source, with_defaults } => {
+                let (source, defaults) = (source_xml(source), with_defaults_xml(*with_defaults));
+                base("copy-config", &format!("<target><{}/></target>{source}{defaults}", target.name()))
             }
             Operation::DeleteConfig { target } => {
                 base("delete-config", &format!("<target><{}/></target>", target.name()))
@@ -50,6 +56,14 @@ impl Operation {
 
 fn base(name: &str, content: &str) -> String {
     format!("<{name} xmlns=\"{BASE}\">{content}</{name}>")
+}
+
+fn filter_xml(filter: &Option<Filter>) -> String {
+    filter.as_ref().map(Filter::to_xml).unwrap_or_default()
+}
+
+fn with_defaults_xml(mode: Option<WithDefaults>) -> String {
+    mode.map(|mode| mode.to_xml(WITH_DEFAULTS)).unwrap_or_default()
 }
 
 fn source_xml(source: &Source) -> String {

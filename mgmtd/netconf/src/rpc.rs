@@ -1,6 +1,8 @@
 //! What a client can ask: the operations as values that hold only what the grammar allows.
 
 use crate::fragment::XmlFragment;
+use crate::nmda::{EditData, GetData};
+use crate::retrieval::{Filter, WithDefaults};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
 
 /// One `<rpc>`, parsed and well formed.
@@ -31,16 +33,24 @@ impl Echo {
 pub enum Operation {
     /// `<get>`: running and state.
     Get {
-        /// A subtree filter whose root is the `<filter>` element; an empty one selects nothing, none everything.
-        filter: Option<XmlFragment>,
+        /// An empty one selects nothing, none everything.
+        filter: Option<Filter>,
+        /// The basic mode when absent.
+        with_defaults: Option<WithDefaults>,
     },
     /// `<get-config>`.
     GetConfig {
         /// What is read.
         source: Datastore,
-        /// A subtree filter whose root is the `<filter>` element.
-        filter: Option<XmlFragment>,
+        /// As of `get`.
+        filter: Option<Filter>,
+        /// The basic mode when absent.
+        with_defaults: Option<WithDefaults>,
     },
+    /// `<get-data>`.
+    GetData(Box<GetData>),
+    /// `<edit-data>`.
+    EditData(EditData),
     /// `<edit-config>`.
     EditConfig {
         /// What is changed.
@@ -60,6 +70,8 @@ pub enum Operation {
         target: Datastore,
         /// What it is replaced by.
         source: Source,
+        /// How the defaults of the source are taken; as they stand when absent.
+        with_defaults: Option<WithDefaults>,
     },
     /// `<delete-config>`.
     DeleteConfig {

@@ -1,11 +1,11 @@
 //! The server's end of a session.
 
-use crate::framing::{Decoder, Event, Framing, FramingError, encode};
+use crate::framing::{Decoder, Event, Framing, FramingError, encode, encode_part, end_of_message};
 use crate::grammar::{echo_of_head, parse_rpc};
 use crate::hello::{Hello, HelloError};
 use crate::modules::Modules;
 use crate::names::{BASE_1_0, BASE_1_1};
-use crate::reply::{Reply, write_reply};
+use crate::reply::{DataOf, Reply, around_data, write_reply};
 use crate::rpc::{Echo, Operation, Rpc};
 use cats_yang_tree::error::{Error, ErrorTag, ErrorType};
 use std::collections::VecDeque;
@@ -47,6 +47,9 @@ const HELLO_LIMIT: usize = 1 << 20;
 
 /// Above so many unread bytes [`Session::wants_input`] is false.
 const READ_AHEAD: usize = 256 << 10;
+
+/// A reply in pieces is sent when so many bytes have come together.
+const SEND: usize = 8 << 10;
 
 /// What a session has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +137,8 @@ pub struct Session {
     waiting: Vec<u8>,
     /// The request in progress.
     current: Option<Current>,
+    /// The reply in progress, when its data come in pieces.
+    sent: Option<Sent>,
     refused: Refusals,
     ended: bool,
     last_heard: Instant,
@@ -145,6 +150,13 @@ enum Stage {
     Hello { deadline: Instant },
     Open,
     Closed,
+}
+
+/// What of a reply is still to be sent: text that waits for more, and the end.
+#[derive(Debug)]
+struct Sent {
+    text: String,
+    end: &'static str,
 }
 
 #[derive(Debug)]
@@ -162,6 +174,7 @@ impl Session {
             stage: Stage::Hello { deadline: now + settings.limits.hello },
             waiting: Vec::new(),
             current: None,
+            sent: None,
             refused: Refusals::default(),
             ended: false,
             last_heard: now,
@@ -253,11 +266,43 @@ impl Session {
         }
     }
 
+    /// Begins to answer the request in progress with data that follow by [`Session::data`], up to
+    /// [`Session::end_data`]. Without a request nothing happens: the session was closed meanwhile.
+    pub fn begin_data(&mut self, of: DataOf) {
+        let Some(current) = &self.current else { return };
+        let (text, end) = around_data(&current.attributes, of);
+        self.sent = Some(Sent { text, end });
+    }
+
+    /// Sends a piece of the data: whole characters and, so that it cannot form an end-of-message marker with the
+    /// next one, with each `>` of content escaped.
+    pub fn data(&mut self, piece: &str) {
+        let Some(sent) = &mut self.sent else { return };
+        sent.text.push_str(piece);
+        if sent.text.len() >= SEND {
+            let text = std::mem::take(&mut sent.text);
+            self.outputs.push_back(Output::Send(encode_part(self.sending, text)));
+        }
+    }
+
+    /// Ends the reply.
+    pub fn end_data(&mut self, now: Instant) {
+        let Some(Sent { mut text, end }) = self.sent.take() else { return };
+        self.current = None;
+        self.last_heard = now;
+        text.push_str(end);
+        let mut last = encode_part(self.sending, text);
+        last.extend_from_slice(end_of_message(self.sending));
+        self.outputs.push_back(Output::Send(last));
+        self.advance();
+    }
+
     /// Ends the session from our side. The request in progress stays without answer.
     pub fn close(&mut self, reason: CloseReason) {
         if self.stage != Stage::Closed {
             self.stage = Stage::Closed;
             self.current = None;
+            self.sent = None;
             self.waiting = Vec::new();
             self.outputs.push_back(Output::Closed(reason));
         }

@@ -3,8 +3,9 @@
 
 use cats_mgmtd_netconf::{
     Answer, Client, ClientOutput, ClientSettings, CloseReason, CommitOptions, Confirmed, Datastore,
-    DefaultOperation, ErrorOption, FramingError, HelloError, Limits, Modules, NoModules, Operation, Output,
-    Reply, Rpc, Session, Settings, Source, TestOption, XmlFragment, names, refuse_session,
+    DefaultOperation, ErrorOption, Filter, FramingError, HelloError, Limits, Modules, NoModules, Operation,
+    Output, Reply, Rpc, Session, Settings, Source, TestOption, WithDefaults, XmlFragment, names,
+    refuse_session,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
 use proptest::prelude::*;
@@ -441,11 +442,6 @@ fn what_is_not_announced_is_refused_with_the_place() {
             "url",
         ),
         (
-            "<get><with-defaults xmlns=\"urn:ietf:params:xml:ns:yang:ietf-netconf-with-defaults\">trim</with-defaults></get>",
-            ErrorTag::UnknownElement,
-            "with-defaults",
-        ),
-        (
             "<edit-config><target><candidate/></target><default-operation>delete</default-operation><config/></edit-config>",
             ErrorTag::InvalidValue,
             "default-operation",
@@ -466,8 +462,8 @@ fn what_is_not_announced_is_refused_with_the_place() {
         assert_eq!(error.tag, tag, "{content}");
         assert_eq!(error.info, [ErrorInfo::BadElement(element.to_owned())], "{content}");
     }
-    let xpath = refused_rpc("<get><filter type=\"xpath\" select=\"/x\"/></get>");
-    assert_eq!(xpath.tag, ErrorTag::BadAttribute);
+    let unknown = refused_rpc("<get><filter type=\"regex\" select=\"/x\"/></get>");
+    assert_eq!(unknown.tag, ErrorTag::BadAttribute);
 }
 
 /// What the case E31 needs of this layer.
@@ -491,7 +487,9 @@ fn names_without_a_namespace_have_none_either_where_a_fragment_is_put() {
     server.feed(chunk(&format!(
         "<nc:rpc {base} message-id=\"1\"><nc:get><nc:filter><any/></nc:filter></nc:get></nc:rpc>"
     )));
-    let Operation::Get { filter: Some(filter) } = &server.requests[0].operation else { panic!() };
+    let Operation::Get { filter: Some(Filter::Subtree(filter)), .. } = &server.requests[0].operation else {
+        panic!()
+    };
     let text = format!("<outer {BASE}>{filter}</outer>");
     let document = roxmltree::Document::parse(&text).unwrap();
     let any = document.descendants().find(|node| node.tag_name().name() == "any").unwrap();
@@ -678,7 +676,7 @@ fn a_client_and_a_server_agree_on_the_framing_and_match_replies() {
             );
             let heard = join(&mut client, &mut server, step);
             assert!(matches!(&heard[..], [ClientOutput::Ready(hello)] if hello.session_id == Some(9)));
-            let first = client.request(&Operation::Get { filter: None }).unwrap();
+            let first = client.request(&Operation::Get { filter: None, with_defaults: None }).unwrap();
             let second = client.request(&Operation::CloseSession).unwrap();
             join(&mut client, &mut server, step);
             server.reply(Reply::Data("<a xmlns=\"urn:a\"/>".to_owned()));
@@ -729,6 +727,23 @@ fn element(name: &'static str) -> impl Strategy<Value = XmlFragment> {
     })
 }
 
+fn filter() -> impl Strategy<Value = Option<Filter>> {
+    let xpath = |select| Filter::XPath { select, namespaces: vec![("x".to_owned(), "urn:x?a&b".to_owned())] };
+    prop::option::of(prop_oneof![
+        element("filter").prop_map(Filter::Subtree),
+        "[a-z/<>'\"&:]{1,12}".prop_map(xpath),
+    ])
+}
+
+fn with_defaults() -> impl Strategy<Value = Option<WithDefaults>> {
+    prop::option::of(prop::sample::select(vec![
+        WithDefaults::ReportAll,
+        WithDefaults::ReportAllTagged,
+        WithDefaults::Trim,
+        WithDefaults::Explicit,
+    ]))
+}
+
 fn source() -> impl Strategy<Value = Source> {
     prop_oneof![datastore().prop_map(Source::Datastore), element("config").prop_map(Source::Config)]
 }
@@ -770,11 +785,15 @@ fn commit_options() -> impl Strategy<Value = CommitOptions> {
 
 fn any_operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        prop::option::of(element("filter")).prop_map(|filter| Operation::Get { filter }),
-        (datastore(), prop::option::of(element("filter")))
-            .prop_map(|(source, filter)| Operation::GetConfig { source, filter }),
+        (filter(), with_defaults())
+            .prop_map(|(filter, with_defaults)| Operation::Get { filter, with_defaults }),
+        (datastore(), filter(), with_defaults()).prop_map(|(source, filter, with_defaults)| {
+            Operation::GetConfig { source, filter, with_defaults }
+        }),
         edit(),
-        (datastore(), source()).prop_map(|(target, source)| Operation::CopyConfig { target, source }),
+        (datastore(), source(), with_defaults()).prop_map(|(target, source, with_defaults)| {
+            Operation::CopyConfig { target, source, with_defaults }
+        }),
         datastore().prop_map(|target| Operation::DeleteConfig { target }),
         datastore().prop_map(|target| Operation::Lock { target }),
         datastore().prop_map(|target| Operation::Unlock { target }),

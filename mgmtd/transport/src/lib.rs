@@ -21,5 +21,5 @@ pub use authorized::{AuthorizedKeysError, Users, read_authorized_keys};
 pub use connection::{Connection, Transport};
 pub use host_key::{HostKey, HostKeyError};
 pub use local::LocalListener;
-pub use serve::{Respond, serve};
+pub use serve::{Respond, Response, serve};
 pub use ssh::{SshLimits, SshListener};

@@ -2,7 +2,7 @@
 
 use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
-use cats_mgmtd_netconf::{CloseReason, Modules, Output, Refusals, Reply, Rpc, Session};
+use cats_mgmtd_netconf::{CloseReason, DataOf, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -17,18 +17,37 @@ const STALL: Duration = Duration::from_secs(60);
 /// side gives way or [`STALL`] passes.
 const READ_AHEAD_WHILE_WRITING: usize = 4 << 20;
 
+/// What a request is answered with.
+pub enum Response {
+    /// A reply as a whole.
+    Reply(Reply),
+    /// Data, of which a piece is made when the one before it is written: however slow the peer is, one is in memory.
+    Data {
+        /// Whose `<data>` element they are in.
+        of: DataOf,
+        /// Pieces as [`Session::data`] takes them, of some kilobytes.
+        pieces: Box<dyn Iterator<Item = String> + Send>,
+    },
+}
+
+impl From<Reply> for Response {
+    fn from(reply: Reply) -> Self {
+        Response::Reply(reply)
+    }
+}
+
 /// Answers the requests of one session, one at a time.
 pub trait Respond: Send {
     /// The answer to `rpc`. The future is dropped only when the session is killed or the server shuts down; when the
     /// peer just goes away it is driven to its end.
-    fn respond(&mut self, rpc: Rpc) -> impl Future<Output = Reply> + Send;
+    fn respond(&mut self, rpc: Rpc) -> impl Future<Output = Response> + Send;
 
     /// So many more messages are answered with an error without being requests; called before the answers are written.
     fn refused(&mut self, more: Refusals) -> impl Future<Output = ()> + Send;
 }
 
 /// Runs `session` over `connection` until it ends, and says why it ended. `kill` ends it from outside; dropping the
-/// sender of `kill` does nothing. Holds one reply in memory at most, and does not parse the next request before the
+/// sender of `kill` does nothing. Holds one reply in memory at most, or one piece of it, and does not parse the next request before the
 /// answer to the one before is written.
 pub async fn serve<R: Respond>(
     connection: Connection,
@@ -52,7 +71,11 @@ pub async fn serve<R: Respond>(
             Err(reason) => break reason,
         };
         match request {
-            Some(rpc) => driver.answer(rpc, &mut responder, modules).await,
+            Some(rpc) => {
+                if let Err(reason) = driver.answer(rpc, &mut responder, modules).await {
+                    break reason;
+                }
+            }
             None => driver.wait().await,
         }
     };
@@ -134,29 +157,54 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for the answer; reads ahead meanwhile, within bounds.
+    /// Waits for the answer, and reads ahead meanwhile, within bounds. Data are written here, the rest of it by
+    /// [`Driver::drain`].
     async fn answer<R: Respond>(
         &mut self,
         rpc: Rpc,
         responder: &mut R,
         modules: &(dyn Modules + Send + Sync),
-    ) {
+    ) -> Result<(), CloseReason> {
         let mut answer = pin!(responder.respond(rpc));
-        loop {
+        let response = loop {
             let may_read = !self.ended && self.session.wants_input();
             tokio::select! {
                 biased;
-                reason = self.ender.ended() => return self.session.close(reason),
-                reply = &mut answer => {
-                    self.session.reply(reply, modules, Instant::now().into_std());
-                    if self.ended {
-                        self.session.handle_eof();
-                    }
-                    return;
+                reason = self.ender.ended() => {
+                    self.session.close(reason);
+                    return Ok(());
                 }
+                response = &mut answer => break response,
                 read = self.stream.read(&mut self.buffer), if may_read => self.ended = self.took(read),
             }
+        };
+        match response {
+            Response::Reply(reply) => self.session.reply(reply, modules, Instant::now().into_std()),
+            Response::Data { of, pieces } => {
+                self.session.begin_data(of);
+                for piece in pieces {
+                    self.session.data(&piece);
+                    self.send().await?;
+                }
+                self.session.end_data(Instant::now().into_std());
+            }
         }
+        if self.ended {
+            self.session.handle_eof();
+        }
+        Ok(())
+    }
+
+    /// Writes what a reply in progress has to say so far: nothing else comes before its end.
+    async fn send(&mut self) -> Result<(), CloseReason> {
+        while let Some(output) = self.session.poll_output() {
+            match output {
+                Output::Send(bytes) => self.write(&bytes).await?,
+                Output::Closed(reason) => return Err(reason),
+                Output::Request(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Waits for bytes, for time, or for the end.

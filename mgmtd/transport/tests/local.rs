@@ -64,7 +64,9 @@ async fn a_blocking_client_asks_and_closes() {
     blocking(move || {
         let mut client = Blocking::connect(&path);
         assert!(matches!(client.next(), ClientOutput::Ready(_)));
-        let Ok(Answer::Data(data)) = client.ask(&Operation::Get { filter: None }).answer(&NoModules) else {
+        let Ok(Answer::Data(data)) =
+            client.ask(&Operation::Get { filter: None, with_defaults: None }).answer(&NoModules)
+        else {
             panic!()
         };
         assert!(data.as_str().len() > 3_000_000);
@@ -84,7 +86,7 @@ async fn a_user_above_the_bound_learns_why_there_is_no_session() {
         let mut first = Blocking::connect(&path);
         assert!(matches!(first.next(), ClientOutput::Ready(_)));
         // The answer shows that its hello was heard.
-        first.ask(&Operation::Get { filter: None });
+        first.ask(&Operation::Get { filter: None, with_defaults: None });
         let ClientOutput::Closed(CloseReason::BadHello(HelloError::Refused(error))) =
             Blocking::connect(&path).next()
         else {

@@ -37,7 +37,7 @@ pub use path::{InstancePath, Key, Step};
 pub use tree::{Branch, Data, Found, Part, Tree};
 pub use validate::validate;
 pub use value::Value;
-pub use view::{Defaults, Origins, Subtree, View, view};
+pub use view::{Defaults, Origin, Origins, Subtree, View, view};
 
 /// The parser of [`xml`], for callers that hand in elements of a larger message.
 pub use roxmltree;

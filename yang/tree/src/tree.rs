@@ -125,6 +125,18 @@ impl Tree {
         self.indexes.is_some()
     }
 
+    /// With the top-level nodes of `other` that it has not itself, shared.
+    #[must_use]
+    pub fn with_tops_of(&self, other: &Tree, wanted: impl Fn(NodeId) -> bool) -> Tree {
+        let mut root = Branch::clone(&self.root);
+        for child in other.root.children.iter().filter(|child| wanted(child.id)) {
+            if root.child(child.id).is_none() {
+                root.put(child.clone());
+            }
+        }
+        Tree::from_root(Arc::new(root))
+    }
+
     /// Do both share everything? True implies equal; costs nothing.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.root, &other.root)

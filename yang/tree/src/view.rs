@@ -9,6 +9,7 @@ pub(crate) mod extent;
 pub(crate) mod origin;
 mod pick;
 pub(crate) mod subtree;
+pub(crate) mod trail;
 
 pub use origin::{Origin, Origins};
 pub use subtree::Subtree;
@@ -22,6 +23,7 @@ use extent::Extent;
 use std::fmt;
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use trail::Trail;
 
 /// `with-defaults` of RFC 6243.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,7 +111,18 @@ impl<'a> View<'a> {
 
     /// What is seen, as a tree: defaults in use are in it like any other node, so it must not be stored.
     pub fn tree(&self) -> Tree {
-        Tree::from_root(self.extent().branch(None, &self.tree.root))
+        Tree::from_root(self.extent().branch(None, &self.tree.root, &Trail::default()))
+    }
+
+    /// What is seen, as if all of it had been set: to be stored. A default that only a tag tells from what was set
+    /// (RFC 6243 section 6) is not set.
+    pub fn set(&self) -> Tree {
+        let defaults = if self.tagged { Defaults::Explicit } else { self.defaults };
+        Tree::from_root(defaults::settled(&Extent { defaults, ..self.extent() }.branch(
+            None,
+            &self.tree.root,
+            &Trail::default(),
+        )))
     }
 
     /// Nothing to see?
@@ -158,8 +171,8 @@ impl<'a> View<'a> {
         json::branch(self.schema, &self.tree().root, None)
     }
 
-    fn extent(&self) -> Extent<'a> {
-        Extent { schema: self.schema, defaults: self.defaults, depth: self.depth }
+    fn extent(&self) -> Extent<'_> {
+        Extent { schema: self.schema, source: &self.tree, defaults: self.defaults, depth: self.depth }
     }
 
     /// A view of `tree`, to which defaults and depth were applied.

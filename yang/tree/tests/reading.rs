@@ -1,9 +1,12 @@
 //! Subtree filters and defaults as RFC 6241 and RFC 6243 have them, on the model probe-bench.
 
+#![allow(clippy::expect_used)] // a failure here is a failed test
+
 mod bench;
 
 use bench::{Bench, NS, in_bench};
 use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{DefaultOperation, Defaults, Ops, Subtree, Tree, edit, view};
 
 fn shop() -> Bench {
@@ -161,4 +164,72 @@ fn report_all_shows_defaults_in_use_and_filters_match_them() {
     );
     let empty = Bench::with("");
     assert_eq!(view(&empty.tree, &empty.schema, Defaults::ReportAll).to_xml(), in_bench("<mode>auto</mode>"));
+}
+
+/// Two leafs whose defaults depend on conditions, in an entry and in a container that nobody set.
+fn conditional() -> Schema {
+    let schema = SchemaBuilder::new().module("when", "urn:when", "w", |m| {
+        m.container("top", |c| {
+            c.leaf("kind", Ty::string());
+            c.list("port", &["name"], |l| {
+                l.leaf("name", Ty::string());
+                l.leaf("speed", Ty::uint32());
+                l.leaf("duplex", Ty::string()).default("full").when("../when:speed < 1000");
+            });
+            c.container("extra", |c| {
+                c.leaf("colour", Ty::string()).default("red").when("../../when:kind = 'bright'");
+            });
+        });
+    });
+    schema.build().expect("a good schema")
+}
+
+#[test]
+fn a_default_is_in_use_only_where_its_condition_holds() {
+    let schema = conditional();
+    let read = |content: &str, filter: &str| {
+        let config = format!("<config><top xmlns=\"urn:when\">{content}</top></config>");
+        let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge).expect("good XML");
+        let tree = edit(&Tree::new(), &schema, ops).expect("it fits");
+        let all = view(&tree, &schema, Defaults::ReportAll);
+        let text = format!("<filter><top xmlns=\"urn:when\">{filter}</top></filter>");
+        let found = all.filter(&Subtree::parse(&schema, &text).expect("XML"));
+        if filter.is_empty() {
+            assert_eq!(all.to_xml(), found.to_xml(), "written as it is and filtered first");
+            assert_eq!(all.tree(), found.tree());
+        }
+        let xml = found.to_xml();
+        let inner = xml.strip_prefix("<top xmlns=\"urn:when\">").and_then(|xml| xml.strip_suffix("</top>"));
+        inner.unwrap_or_default().to_owned()
+    };
+    let port = |name: &str, speed: &str, more: &str| {
+        format!("<port><name>{name}</name><speed>{speed}</speed>{more}</port>")
+    };
+    let ports = port("a", "100", "") + &port("b", "1000", "");
+    let duplex = "<duplex>full</duplex>";
+    assert_eq!(read(&ports, ""), port("a", "100", duplex) + &port("b", "1000", ""));
+    assert_eq!(read(&ports, "<port><duplex/></port>").matches(duplex).count(), 1);
+    assert_eq!(read(&ports, &format!("<port>{duplex}</port>")), port("a", "100", duplex));
+    assert_eq!(read("<kind>dull</kind>", ""), "<kind>dull</kind>");
+    assert_eq!(read("<kind>bright</kind>", ""), "<kind>bright</kind><extra><colour>red</colour></extra>");
+}
+
+#[test]
+fn text_comes_in_pieces_that_are_no_larger_for_more_data() {
+    let entry =
+        |n: usize| format!("<item><name>n{n}</name><descr>{}</descr></item><tag>t{n}</tag>", "x".repeat(40));
+    let many = Bench::with(&(0..5000).map(entry).collect::<String>());
+    for defaults in [Defaults::Explicit, Defaults::ReportAllTagged, Defaults::Trim] {
+        let all = view(&many.tree, &many.schema, defaults);
+        let pieces: Vec<String> = all.clone().pieces().collect();
+        assert!(pieces.len() > 20, "{}", pieces.len());
+        let most = pieces.iter().map(String::len).max().unwrap_or(0);
+        assert!(most < 2 * cats_yang_tree::xml::PIECE, "{most}");
+        let whole = pieces.concat();
+        assert_eq!(whole, all.to_xml());
+        // What a filter has made up in advance is written alike.
+        let text = format!("<filter>{}</filter>", in_bench(""));
+        let made = all.filter(&Subtree::parse(&many.schema, &text).expect("XML"));
+        assert!(made.to_xml() == whole, "made up in advance or while it is written");
+    }
 }

@@ -5,8 +5,8 @@
 
 use cats_mgmtd_core::{
     Alarm, Attachment, CommitOptions, ComponentId, Config, Core, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, Event, Facts, Limits, ModuleText, Now, Output, Peer, Pending, Reply, Request, SessionId,
-    TestOption, Ticket, Transport,
+    ErrorOption, Event, Facts, Limits, ModuleText, Now, Output, Peer, Pending, Reply, Request, Selection,
+    SessionId, TestOption, Ticket, Transport,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -32,6 +32,7 @@ pub fn schema() -> Arc<Schema> {
                 l.leaf("name", Ty::string().length(1, 64));
                 l.leaf("secret", Ty::string().pattern(CRYPT_HASH));
                 l.leaf("size", Ty::uint32().range(1, 1_000_000));
+                l.leaf("enabled", Ty::boolean()).default("true");
                 l.state(|s| {
                     s.leaf("hits", Ty::uint32());
                 });
@@ -241,7 +242,7 @@ impl Node {
     }
 
     pub fn config(&mut self, session: SessionId, source: Datastore) -> String {
-        match self.ask(session, Request::GetConfig { source, filter: None }) {
+        match self.ask(session, Request::GetConfig { source, selection: Selection::default() }) {
             Reply::Data(reading) => reading.to_xml(&self.schema).unwrap(),
             other => panic!("{other:?}"),
         }

@@ -38,6 +38,9 @@ const MODULE: &str = r#"module example-knobs {
 }
 "#;
 
+/// A model with a node of each kind.
+const BENCH: &str = include_str!("probe-bench.yang");
+
 /// A directory with the state, the sockets and the module of a daemon, over any number of runs.
 pub struct Place {
     dir: tempfile::TempDir,
@@ -47,6 +50,7 @@ impl Place {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("example-knobs.yang"), MODULE).unwrap();
+        std::fs::write(dir.path().join("probe-bench.yang"), BENCH).unwrap();
         Self { dir }
     }
 
@@ -67,6 +71,11 @@ impl Place {
     /// Starts a daemon with the module and waits until it says that it is ready.
     pub fn start(&self) -> Daemon {
         self.start_with(&["--extra-module", self.path("example-knobs.yang").to_str().unwrap()])
+    }
+
+    /// The same with the module probe-bench.
+    pub fn start_bench(&self) -> Daemon {
+        self.start_with(&["--extra-module", self.path("probe-bench.yang").to_str().unwrap()])
     }
 
     pub fn start_with(&self, arguments: &[&str]) -> Daemon {
@@ -118,6 +127,11 @@ pub struct Daemon {
 impl Daemon {
     pub fn client(&self) -> Session {
         Session::open(&self.socket)
+    }
+
+    /// A connection whose client has not said anything yet.
+    pub fn raw(&self) -> UnixStream {
+        UnixStream::connect(&self.socket).unwrap()
     }
 
     /// What a connection that gets no session is told.

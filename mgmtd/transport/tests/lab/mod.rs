@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use cats_mgmtd_netconf::{
-    CloseReason, Limits, NoModules, Operation, Refusals, Reply, Rpc, Session, Settings,
+    CloseReason, DataOf, Limits, NoModules, Operation, Refusals, Reply, Rpc, Session, Settings,
 };
 use cats_mgmtd_transport::{
-    Admission, Connection, HostKey, LocalListener, Respond, SessionLimits, SshLimits, SshListener, Users,
-    serve,
+    Admission, Connection, HostKey, LocalListener, Respond, Response, SessionLimits, SshLimits, SshListener,
+    Users, serve,
 };
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -65,20 +65,29 @@ impl Drop for Lab {
     }
 }
 
+/// The bytes of a piece of data.
+const PIECE: usize = 10_000;
+
 struct Echo {
     data: usize,
     answered: Arc<watch::Sender<usize>>,
 }
 
 impl Respond for Echo {
-    async fn respond(&mut self, rpc: Rpc) -> Reply {
+    async fn respond(&mut self, rpc: Rpc) -> Response {
         self.answered.send_modify(|count| *count += 1);
         match rpc.operation {
             Operation::Get { .. } => {
-                Reply::Data(format!("<echo xmlns=\"urn:echo\">{}</echo>", "x".repeat(self.data)))
+                let data = self.data;
+                let inner = (0..data).step_by(PIECE).map(move |at| "x".repeat(PIECE.min(data - at)));
+                let (begin, end) = ("<echo xmlns=\"urn:echo\">".to_owned(), "</echo>".to_owned());
+                let pieces = [begin].into_iter().chain(inner).chain([end]);
+                Response::Data { of: DataOf::Base, pieces: Box::new(pieces) }
             }
-            Operation::GetSchema { identifier, .. } => Reply::Schema(format!("module {identifier} {{}}")),
-            _ => Reply::Ok,
+            Operation::GetSchema { identifier, .. } => {
+                Reply::Schema(format!("module {identifier} {{}}")).into()
+            }
+            _ => Reply::Ok.into(),
         }
     }
 

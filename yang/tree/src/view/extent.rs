@@ -1,8 +1,10 @@
 //! How far below a selected node a reader sees: defaults as the view shows them, and levels as many as it asked for.
 
-use super::{Defaults, defaults};
+use super::Defaults;
+use super::defaults::{self, Place};
+use super::trail::Trail;
 use crate::schema::{NodeId, Schema};
-use crate::tree::{Branch, Child, Data};
+use crate::tree::{Branch, Child, Data, Tree};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent<'s> {
     pub(crate) schema: &'s Schema,
+    /// All of the data, by which it is told which defaults are in use.
+    pub(crate) source: &'s Tree,
     pub(crate) defaults: Defaults,
     /// The levels from a selected node on, itself the first; all without one.
     pub(crate) depth: Option<NonZeroU16>,
@@ -30,40 +34,55 @@ impl<'s> Extent<'s> {
         Some(Extent { depth, ..*self })
     }
 
-    /// The children of a branch one by one, each being of the first level.
-    pub(crate) fn level(&self, parent: Option<NodeId>, branch: &Arc<Branch>) -> Arc<Branch> {
-        defaults::level(self.schema, parent, branch, self.defaults)
+    /// The children of a branch one by one, each being of the first level. `trail` leads to the branch.
+    pub(crate) fn level(
+        &self,
+        parent: Option<NodeId>,
+        branch: &Arc<Branch>,
+        trail: &Trail<'_>,
+    ) -> Arc<Branch> {
+        let path = || trail.path(self.schema);
+        let place = Place { schema: self.schema, source: self.source, path: &path };
+        defaults::level(place, parent, branch, self.defaults)
     }
 
     /// All of a branch, its children being of the first level.
-    pub(crate) fn branch(&self, parent: Option<NodeId>, branch: &Arc<Branch>) -> Arc<Branch> {
+    pub(crate) fn branch(
+        &self,
+        parent: Option<NodeId>,
+        branch: &Arc<Branch>,
+        trail: &Trail<'_>,
+    ) -> Arc<Branch> {
         if self.is_plain() {
             return branch.clone();
         }
-        let seen = self.level(parent, branch);
-        let children = seen.children.iter().map(|child| Child { data: self.data(child), ..child.clone() });
-        Arc::new(Branch { children: children.collect() })
+        let seen = self.level(parent, branch, trail);
+        let data = |child: &Child| Child { data: self.data(child, trail), ..child.clone() };
+        Arc::new(Branch { children: seen.children.iter().map(data).collect() })
     }
 
-    /// A child of the first level. A list entry whose children are too deep keeps its keys, as it has no other name.
-    pub(crate) fn data(&self, child: &Child) -> Data {
+    /// A child of the first level of the branch that `trail` leads to. A list entry whose children are too deep keeps
+    /// its keys, as it has no other name.
+    pub(crate) fn data(&self, child: &Child, trail: &Trail<'_>) -> Data {
         if self.is_plain() {
             return child.data.clone();
         }
         match &child.data {
             Data::Leaf(_) | Data::LeafList(_) | Data::Any(_) => child.data.clone(),
             Data::Container(inner) => Data::Container(match self.below() {
-                Some(below) => below.branch(Some(child.id), inner),
+                Some(below) => below.branch(Some(child.id), inner, &trail.inside(child.id, inner)),
                 None => Arc::default(),
             }),
-            Data::List(entries) => Data::List(Arc::new(entries.map(|entry| self.entry(child.id, entry)))),
+            Data::List(entries) => {
+                Data::List(Arc::new(entries.map(|entry| self.entry(child.id, entry, trail))))
+            }
         }
     }
 
-    /// An entry of the first level.
-    pub(crate) fn entry(&self, list: NodeId, entry: &Arc<Branch>) -> Arc<Branch> {
+    /// An entry of the first level of the branch that `trail` leads to.
+    pub(crate) fn entry(&self, list: NodeId, entry: &Arc<Branch>, trail: &Trail<'_>) -> Arc<Branch> {
         match self.below() {
-            Some(below) => below.branch(Some(list), entry),
+            Some(below) => below.branch(Some(list), entry, &trail.inside(list, entry)),
             None => keys_of(self.schema, list, entry),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::extent::{Extent, keys_of};
 use super::subtree::in_order;
+use super::trail::Trail;
 use crate::path::{InstancePath, Key};
 use crate::schema::NodeId;
 use crate::tree::{Branch, Child, Data, Entries, Tree};
@@ -38,20 +39,26 @@ pub(super) fn pick(tree: &Tree, places: &[InstancePath], extent: Extent<'_>) -> 
         at.whole = true;
     }
     if picked.whole {
-        return Tree::from_root(extent.branch(None, &tree.root));
+        return Tree::from_root(extent.branch(None, &tree.root, &Trail::default()));
     }
-    Tree::from_root(branch(extent, None, &tree.root, &picked))
+    Tree::from_root(branch(extent, None, &tree.root, &picked, &Trail::default()))
 }
 
-fn branch(extent: Extent<'_>, parent: Option<NodeId>, source: &Arc<Branch>, picked: &Picked) -> Arc<Branch> {
-    let seen = extent.level(parent, source);
+fn branch(
+    extent: Extent<'_>,
+    parent: Option<NodeId>,
+    source: &Arc<Branch>,
+    picked: &Picked,
+    trail: &Trail<'_>,
+) -> Arc<Branch> {
+    let seen = extent.level(parent, source, trail);
     let mut out = match parent {
         Some(list) => Branch::clone(&keys_of(extent.schema, list, source)),
         None => Branch::default(),
     };
     for (id, below) in &picked.below {
         if let Some(child) = seen.child(*id)
-            && let Some(data) = data(extent, child, below)
+            && let Some(data) = data(extent, child, below, trail)
         {
             out.put(Child { data, ..child.clone() });
         }
@@ -59,19 +66,22 @@ fn branch(extent: Extent<'_>, parent: Option<NodeId>, source: &Arc<Branch>, pick
     Arc::new(out)
 }
 
-fn data(extent: Extent<'_>, child: &Child, below: &Below) -> Option<Data> {
+fn data(extent: Extent<'_>, child: &Child, below: &Below, trail: &Trail<'_>) -> Option<Data> {
     if below.node.whole {
-        return Some(extent.data(child));
+        return Some(extent.data(child, trail));
     }
     match &child.data {
         Data::Leaf(_) | Data::Any(_) => None,
-        Data::Container(inner) => Some(Data::Container(branch(extent, Some(child.id), inner, &below.node))),
+        Data::Container(inner) => {
+            let here = trail.inside(child.id, inner);
+            Some(Data::Container(branch(extent, Some(child.id), inner, &below.node, &here)))
+        }
         Data::List(entries) => {
             let part = |key: &Key, picked: &Picked| {
                 let entry = entries.get(key)?;
                 Some(match picked.whole {
-                    true => extent.entry(child.id, entry),
-                    false => branch(extent, Some(child.id), entry, picked),
+                    true => extent.entry(child.id, entry, trail),
+                    false => branch(extent, Some(child.id), entry, picked, &trail.inside(child.id, entry)),
                 })
             };
             some(entries, below, part).map(|entries| Data::List(Arc::new(entries)))

@@ -4,6 +4,7 @@
 //! make it another. List entries keep their key leafs, as section 6.2.5 allows, so that they can be told apart.
 
 use super::extent::Extent;
+use super::trail::Trail;
 use crate::error::Error;
 use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
@@ -180,20 +181,26 @@ impl<'s> Selector<'s> {
     }
 
     fn select(&self, tree: &Tree, filter: &Term) -> Tree {
-        Tree::from_root(self.branch(None, &tree.root, &[filter]).unwrap_or_default())
+        Tree::from_root(self.branch(None, &tree.root, &[filter], &Trail::default()).unwrap_or_default())
     }
 
     /// The part of `branch` that any of `terms` selects; none for nothing.
-    fn branch(&self, parent: Option<NodeId>, branch: &Arc<Branch>, terms: &[&Term]) -> Option<Arc<Branch>> {
+    fn branch(
+        &self,
+        parent: Option<NodeId>,
+        branch: &Arc<Branch>,
+        terms: &[&Term],
+        trail: &Trail<'_>,
+    ) -> Option<Arc<Branch>> {
         self.visited.set(self.visited.get() + 1);
-        let seen = self.extent.level(parent, branch);
+        let seen = self.extent.level(parent, branch, trail);
         let mut out = Branch::default();
         let mut picks: BTreeMap<NodeId, Vec<&Term>> = BTreeMap::new();
         let mut listed: BTreeMap<NodeId, Vec<&Value>> = BTreeMap::new();
         for term in terms {
             let Some(matched) = matched(&seen, term) else { continue };
             if !term.narrows {
-                return Some(self.whole(parent, branch, &seen, matched));
+                return Some(self.whole(parent, branch, (&seen, matched), trail));
             }
             for (child, value) in matched {
                 match child.data {
@@ -211,7 +218,7 @@ impl<'s> Selector<'s> {
         out.children.sort_by_key(|child| child.id);
         for (id, terms) in picks {
             let Some(child) = seen.child(id) else { continue };
-            if let Some(data) = self.picked(child, &terms) {
+            if let Some(data) = self.picked(child, &terms, trail) {
                 out.put(Child { data, ..child.clone() });
             }
         }
@@ -229,11 +236,11 @@ impl<'s> Selector<'s> {
         &self,
         parent: Option<NodeId>,
         branch: &Arc<Branch>,
-        seen: &Branch,
-        matched: Vec<(&Child, &Value)>,
+        (seen, matched): (&Branch, Vec<(&Child, &Value)>),
+        trail: &Trail<'_>,
     ) -> Arc<Branch> {
         if let Some(below) = self.extent.below() {
-            return below.branch(parent, branch);
+            return below.branch(parent, branch, trail);
         }
         let mut out = Branch::default();
         let keys = parent.map_or(&[][..], |list| self.extent.schema.list_keys(list));
@@ -242,25 +249,37 @@ impl<'s> Selector<'s> {
         Arc::new(out)
     }
 
-    fn picked(&self, child: &Child, terms: &[&Term]) -> Option<Data> {
+    fn picked(&self, child: &Child, terms: &[&Term], trail: &Trail<'_>) -> Option<Data> {
         if terms.iter().any(|term| term.is_whole()) {
-            return Some(self.extent.data(child));
+            return Some(self.extent.data(child, trail));
         }
         match &child.data {
-            Data::Container(inner) => self.branch(Some(child.id), inner, terms).map(Data::Container),
-            Data::List(entries) => self.entries(child.id, entries, terms),
+            Data::Container(inner) => {
+                let here = trail.inside(child.id, inner);
+                self.branch(Some(child.id), inner, terms, &here).map(Data::Container)
+            }
+            Data::List(entries) => self.entries(child.id, entries, terms, trail),
             Data::Leaf(_) | Data::LeafList(_) | Data::Any(_) => None,
         }
     }
 
-    fn entries(&self, list: NodeId, entries: &Arc<Entries<Arc<Branch>>>, terms: &[&Term]) -> Option<Data> {
+    fn entries(
+        &self,
+        list: NodeId,
+        entries: &Arc<Entries<Arc<Branch>>>,
+        terms: &[&Term],
+        trail: &Trail<'_>,
+    ) -> Option<Data> {
+        let select = |entry: &Arc<Branch>, terms: &[&Term]| {
+            self.branch(Some(list), entry, terms, &trail.inside(list, entry))
+        };
         let keys: Option<Vec<Key>> = terms.iter().map(|term| term.key(self.extent.schema, list)).collect();
-        let part = match keys {
+        let found = match keys {
             Some(keys) => {
                 let mut wanted: BTreeMap<Key, Vec<&Term>> = BTreeMap::new();
                 keys.into_iter().zip(terms).for_each(|(key, term)| wanted.entry(key).or_default().push(term));
                 let found = wanted.into_iter().filter_map(|(key, terms)| {
-                    let part = self.branch(Some(list), entries.get(&key)?, &terms)?;
+                    let part = select(entries.get(&key)?, &terms)?;
                     Some((key, part))
                 });
                 in_order(entries, found.collect())
@@ -269,7 +288,7 @@ impl<'s> Selector<'s> {
                 let mut all = true;
                 let mut out = Entries::new(entries.is_user_ordered());
                 for (key, entry) in entries.iter() {
-                    let part = self.branch(Some(list), entry, terms);
+                    let part = select(entry, terms);
                     all &= part.as_ref().is_some_and(|part| Arc::ptr_eq(part, entry));
                     part.into_iter().for_each(|part| out.set(key.clone(), part));
                 }
@@ -279,7 +298,7 @@ impl<'s> Selector<'s> {
                 out
             }
         };
-        (!part.is_empty()).then(|| Data::List(Arc::new(part)))
+        (!found.is_empty()).then(|| Data::List(Arc::new(found)))
     }
 }
 
@@ -363,7 +382,8 @@ mod tests {
         let visits = |filter: &str| {
             let text = format!("<filter><top xmlns=\"urn:many\">{filter}</top></filter>");
             let filter = Subtree::parse(&schema, &text).unwrap();
-            let extent = Extent { schema: &schema, defaults: Defaults::ReportAll, depth: None };
+            let extent =
+                Extent { schema: &schema, source: &tree, defaults: Defaults::ReportAll, depth: None };
             let selector = Selector::new(extent);
             let found = selector.select(&tree, &filter.0);
             (found.count_values(), selector.visited.get())

@@ -9,8 +9,10 @@ use crate::schema::{ModuleId, NodeId, Schema};
 use crate::tree::{Branch, Child, Data, Entries, Tree};
 use crate::value::{Value, xpath};
 use crate::view::Defaults;
+use crate::view::defaults::{Place, level};
 use crate::view::extent::{Extent, keys_of};
 use crate::view::origin::{Origin, container_of, entry_origin, list_of, origin_of};
+use crate::view::trail::step;
 use std::borrow::{Borrow, Cow};
 use std::fmt::Write;
 use std::num::NonZeroU16;
@@ -38,6 +40,7 @@ pub(crate) struct Written {
 /// XML text in pieces of about [`PIECE`] bytes. Each top-level element declares its namespace.
 pub struct Pieces<S> {
     schema: S,
+    source: Tree,
     defaults: Defaults,
     tagged: bool,
     with_origin: bool,
@@ -103,6 +106,7 @@ impl<S: Borrow<Schema>> Pieces<S> {
     pub(crate) fn new(schema: S, written: Written) -> Self {
         let mut pieces = Self {
             schema,
+            source: written.tree,
             defaults: written.defaults,
             tagged: written.tagged,
             with_origin: written.intended.is_some(),
@@ -110,7 +114,7 @@ impl<S: Borrow<Schema>> Pieces<S> {
             stack: Vec::new(),
         };
         let intended = written.intended.map(|tree| tree.root);
-        let rest = pieces.inside(None, &written.tree.root, intended);
+        let rest = pieces.inside(None, &pieces.source.root, intended);
         pieces.stack.push(Frame { closes: None, rest, module: None, depth: written.depth, origin: None });
         pieces
     }
@@ -118,10 +122,22 @@ impl<S: Borrow<Schema>> Pieces<S> {
     /// The children of a branch as they are to be written.
     fn inside(&self, parent: Option<NodeId>, branch: &Arc<Branch>, intended: Option<Arc<Branch>>) -> Rest {
         let schema = self.schema.borrow();
-        let extent = Extent { schema, defaults: self.defaults, depth: None };
-        let branch = extent.level(parent, branch);
+        let path = || self.path(parent, branch);
+        let place = Place { schema, source: &self.source, path: &path };
+        let branch = level(place, parent, branch, self.defaults);
         let order = branch.order(schema, parent).map(Arc::from);
         Rest::Children { branch, order, next: 0, intended }
+    }
+
+    /// The path of a branch that is about to be entered.
+    fn path(&self, node: Option<NodeId>, branch: &Branch) -> InstancePath {
+        let schema = self.schema.borrow();
+        let entered = self.stack.iter().filter_map(|frame| match (&frame.rest, frame.closes) {
+            (Rest::Children { branch, .. }, Some(node)) => Some(step(schema, node, branch)),
+            _ => None,
+        });
+        let steps = entered.chain(node.map(|node| step(schema, node, branch))).collect();
+        InstancePath { steps }
     }
 
     /// Writes the next bit; false at the end.
@@ -267,7 +283,8 @@ impl<S: Borrow<Schema>> Pieces<S> {
     ) {
         let schema = self.schema.borrow();
         let module = schema.node(id).module;
-        let below = Extent { schema, defaults: self.defaults, depth: around.depth }.below();
+        let (source, defaults) = (&self.source, self.defaults);
+        let below = Extent { schema, source, defaults, depth: around.depth }.below();
         let rest = match &below {
             Some(_) => self.inside(Some(id), inner, there),
             // Keys have no defaults: they are as they were stored.

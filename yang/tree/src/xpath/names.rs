@@ -41,6 +41,12 @@ impl Scope {
         Self { prefixes: bound.collect(), unprefixed: Unprefixed::Any }
     }
 
+    /// As [`Scope::of_element`], of the prefixes and namespaces that were in scope.
+    pub fn of_namespaces(schema: &Schema, namespaces: &[(String, String)]) -> Self {
+        let bound = namespaces.iter().map(|(prefix, uri)| (prefix.clone(), schema.module_by_namespace(uri)));
+        Self { prefixes: bound.collect(), unprefixed: Unprefixed::Any }
+    }
+
     /// The names of modules are the prefixes (RFC 8040 section 4.8.4, RFC 7951): expressions in JSON, and the
     /// canonical form of values that are expressions, such as `path` of RFC 8341.
     pub fn of_modules() -> Self {

@@ -1,0 +1,217 @@
+//! Reads: what is asked for, and the one place where a tree becomes what its reader sees.
+
+use crate::nacm::Access;
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::schema::{NodeId, Schema};
+use cats_yang_tree::xpath::{self, Accessible, Budget, Expr, Kind, Scope, XPathError};
+use cats_yang_tree::{Defaults, InstancePath, Origins, Step, Subtree, Tree, View, view};
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+/// What is wanted of a datastore. The default is all of it, with what was set and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// The part that is wanted; absent for all.
+    pub filter: Option<Filter>,
+    /// Configuration alone, or state alone.
+    pub config: Option<bool>,
+    /// Configuration of these origins alone; of `<operational>` only.
+    pub origins: Option<Origins>,
+    /// Levels, counted from what the filter selects.
+    pub depth: Option<NonZeroU16>,
+    /// Say where configuration comes from; of `<operational>` only.
+    pub with_origin: bool,
+    /// What is done with defaults.
+    pub defaults: Defaults,
+}
+
+/// The steps that the evaluation of an XPath filter may take.
+const STEPS: u64 = 20_000_000;
+
+/// A filter, read by the schema: what is wrong with its text was said before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filter {
+    /// RFC 6241 section 6.
+    Subtree(Subtree),
+    /// RFC 6241 section 8.9.
+    XPath(XPath),
+}
+
+/// An XPath expression that names nodes. Two are equal when they were written alike.
+#[derive(Debug, Clone)]
+pub struct XPath {
+    select: String,
+    namespaces: Vec<(String, String)>,
+    expression: Arc<Expr>,
+}
+
+impl PartialEq for XPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.select == other.select && self.namespaces == other.namespaces
+    }
+}
+
+impl Eq for XPath {}
+
+impl Filter {
+    /// A subtree filter from its `<filter>` or `<subtree-filter>` element.
+    ///
+    /// # Errors
+    /// When the text is no XML.
+    pub fn subtree(schema: &Schema, element: &str) -> Result<Self, Error> {
+        Subtree::parse(schema, element).map(Filter::Subtree)
+    }
+
+    /// An XPath filter from its expression, and the prefixes and namespaces in scope where it stands.
+    ///
+    /// # Errors
+    /// `invalid-value` when the text is no expression whose value is a node-set.
+    pub fn xpath(schema: &Schema, select: String, namespaces: Vec<(String, String)>) -> Result<Self, Error> {
+        let scope = Scope::of_namespaces(schema, &namespaces);
+        let expression = Expr::parse(schema, &select, scope).map_err(|error| refused(&error))?;
+        match expression.kind() {
+            Kind::Nodes => Ok(Filter::XPath(XPath { select, namespaces, expression: Arc::new(expression) })),
+            found => Err(refused(&XPathError::NotNodes { found })),
+        }
+    }
+
+    /// May it select anything at or below this top-level node?
+    pub(crate) fn touches(&self, schema: &Schema, node: NodeId) -> bool {
+        match self {
+            Filter::Subtree(filter) => filter.touches(node),
+            Filter::XPath(filter) => match filter.expression.dependencies(schema, None) {
+                Ok(read) => read.iter().any(|read| chain(schema, read.node).first() == Some(&node)),
+                Err(_) => true,
+            },
+        }
+    }
+
+    /// The places that hold all that it may select, or has to look at, below nodes that `wanted` says yes to.
+    pub(crate) fn places(&self, schema: &Schema, wanted: &dyn Fn(NodeId) -> bool) -> Vec<InstancePath> {
+        let place = |chain: Vec<NodeId>| {
+            // Entries are told apart by the filter itself.
+            let list = chain.iter().position(|node| !schema.list_keys(*node).is_empty());
+            let length = list.map_or(chain.len(), |at| at + 1);
+            let step = |node| Step { node, key: None };
+            InstancePath { steps: chain.into_iter().take(length).map(step).collect() }
+        };
+        match self {
+            Filter::Subtree(filter) => filter.places(schema, wanted),
+            Filter::XPath(filter) => match filter.expression.dependencies(schema, None) {
+                Ok(read) => {
+                    let nodes = read.iter().map(|read| read.node).filter(|node| wanted(*node));
+                    nodes.map(|node| place(chain(schema, node))).collect()
+                }
+                Err(_) => {
+                    let top = schema.data_children_of(None).iter().copied().filter(|node| wanted(*node));
+                    top.map(|node| place(vec![node])).collect()
+                }
+            },
+        }
+    }
+}
+
+impl XPath {
+    /// The places that it selects of `tree`.
+    fn places(
+        &self,
+        schema: &Schema,
+        tree: &Tree,
+        accessible: Accessible,
+    ) -> Result<Vec<InstancePath>, Vec<Error>> {
+        xpath::select(schema, tree, &self.expression, accessible, &mut Budget::new(STEPS))
+            .map_err(|error| vec![refused(&error)])
+    }
+}
+
+/// A data node and those above it, from the top.
+fn chain(schema: &Schema, node: NodeId) -> Vec<NodeId> {
+    let mut chain: Vec<NodeId> =
+        std::iter::successors(Some(node), |node| schema.data_parent(*node)).collect();
+    chain.reverse();
+    chain
+}
+
+fn refused(error: &XPathError) -> Error {
+    let tag = match error {
+        XPathError::Steps { .. } => ErrorTag::ResourceDenied,
+        _ => ErrorTag::InvalidValue,
+    };
+    Error::protocol(tag, format!("the XPath filter is not usable: {error}"))
+        .with(ErrorInfo::BadElement("filter".to_owned()))
+}
+
+/// A read: the root that was current when it was asked, who asked, and the part that is wanted. Making it up and writing
+/// it out, which takes time, is for the asker: nothing that happens meanwhile shows in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    pub(crate) tree: Tree,
+    /// What was intended, for origins.
+    pub(crate) intended: Option<Tree>,
+    pub(crate) selection: Selection,
+    pub(crate) access: Access,
+}
+
+impl Reading {
+    pub(crate) fn new(tree: Tree, selection: Selection, access: Access) -> Self {
+        Self { tree, intended: None, selection, access }
+    }
+
+    /// What the reader sees, ready to be written. In this order: defaults; what the reader may not see goes; depth, and
+    /// the filter; configuration or state; origins. So no default stands in for what is hidden, no filter finds what
+    /// may not be seen, and every filter sees the defaults that the reply shows.
+    ///
+    /// # Errors
+    /// When the filter cannot be evaluated.
+    pub fn view<'a>(&self, schema: &'a Schema) -> Result<View<'a>, Vec<Error>> {
+        let Selection { config, origins, with_origin, .. } = &self.selection;
+        let mut seen = self.selected(schema)?;
+        if let Some(config) = config {
+            seen = seen.config(*config);
+        }
+        if let (Some(origins), Some(intended)) = (origins, &self.intended) {
+            seen = seen.origins(intended, *origins);
+        }
+        match &self.intended {
+            Some(intended) if *with_origin => Ok(seen.with_origin(intended)),
+            Some(_) | None => Ok(seen),
+        }
+    }
+
+    /// The part that the filter selects of what may be read.
+    fn selected<'a>(&self, schema: &'a Schema) -> Result<View<'a>, Vec<Error>> {
+        let Selection { filter, depth, defaults, .. } = &self.selection;
+        let all = view(&self.tree, schema, *defaults);
+        if self.access.reads_all() {
+            return Ok(match filter {
+                None => all.depth(*depth),
+                Some(Filter::Subtree(filter)) => all.depth(*depth).filter(filter),
+                Some(Filter::XPath(filter)) => {
+                    let places = filter.places(schema, &self.tree, Accessible::of_view(*defaults))?;
+                    all.depth(*depth).at(&places)
+                }
+            });
+        }
+        let readable = |view: View<'a>| view.cut(|tree| self.access.readable(tree));
+        Ok(match filter {
+            None => readable(all).depth(*depth),
+            // Only what the filter selects is cut down; filtered again, it shows nothing that was selected by what is
+            // hidden. A subtree filter asks for nothing to be absent, so this is the filtered part of what is readable.
+            Some(Filter::Subtree(filter)) => readable(all.filter(filter)).depth(*depth).filter(filter),
+            Some(Filter::XPath(filter)) => {
+                let readable = readable(all);
+                // The defaults in use are in it by now.
+                let places = filter.places(schema, &readable.tree(), Accessible::Stored)?;
+                readable.depth(*depth).at(&places)
+            }
+        })
+    }
+
+    /// The content of `<data>` as one text.
+    ///
+    /// # Errors
+    /// As [`Reading::view`].
+    pub fn to_xml(&self, schema: &Schema) -> Result<String, Vec<Error>> {
+        Ok(self.view(schema)?.to_xml())
+    }
+}
