@@ -286,6 +286,10 @@ fn get_schema_gives_a_modules_text_and_says_what_is_wrong_with_a_request() {
     ] {
         assert_eq!(node.refused(a, wrong).tag, ErrorTag::InvalidValue);
     }
+    let error = node.refused(a, ask("twice", None, None));
+    let wanted = (ErrorTag::OperationFailed, Some("data-not-unique"));
+    assert_eq!((error.tag, error.app_tag.as_deref()), wanted, "RFC 6022 section 3.1: {error:?}");
+    assert!(matches!(node.ask(a, ask("twice", Some("2020-01-01"), None)), Reply::Schema(_)));
 }
 
 #[test]

@@ -291,3 +291,20 @@ fn a_value_that_is_tagged_as_the_default_goes_back_to_it() {
     let error = node.refused(session, tagged("manual"));
     assert_eq!(error.tag, ErrorTag::InvalidValue, "{error:?}");
 }
+
+#[test]
+fn edit_data_writes_running_where_that_is_switched_on() {
+    let mut node = Node::writable();
+    let session = node.open("ada");
+    let edit = |content: &str| Request::EditData {
+        datastore: NmdaDatastore::Running,
+        default_operation: DefaultOperation::Merge,
+        config: config(content),
+    };
+    node.ok(session, edit("<knob>3</knob>"));
+    assert_eq!(node.config(session, Datastore::Running), in_bench("<knob>3</knob>"));
+    // All of it or nothing.
+    let error = node.refused(session, edit("<mode>m</mode><knob>666</knob>"));
+    assert_eq!(error.app_tag.as_deref(), Some("must-violation"), "{error:?}");
+    assert_eq!(node.config(session, Datastore::Running), in_bench("<knob>3</knob>"));
+}

@@ -90,12 +90,11 @@ impl Node {
             content_id: "c-1".into(),
             schema_index: Arc::from("{\"nodes\":[]}"),
             capabilities: vec!["urn:ietf:params:netconf:base:1.1".into()],
-            modules: vec![ModuleText {
-                name: "probe-bench".into(),
-                revision: Some("2026-11-29".into()),
-                namespace: NS.into(),
-                yang: Arc::from("module probe-bench {}"),
-            }],
+            modules: vec![
+                text("probe-bench", "2026-11-29"),
+                text("twice", "2020-01-01"),
+                text("twice", "2021-01-01"),
+            ],
             components: components.iter().map(ToString::to_string).collect(),
             limits,
             writable_running,
@@ -289,6 +288,15 @@ impl Node {
                 Output::Event(event) => self.events.push(event),
             }
         }
+    }
+}
+
+fn text(name: &str, revision: &str) -> ModuleText {
+    ModuleText {
+        name: name.into(),
+        revision: Some(revision.into()),
+        namespace: NS.into(),
+        yang: Arc::from(format!("module {name} {{}}")),
     }
 }
 

@@ -41,6 +41,9 @@ pub(crate) fn level(
 /// Defaults are those of configuration: what state is not reported has no value that anybody could vouch for.
 fn added(place: Place<'_>, parent: Option<NodeId>, branch: &Arc<Branch>) -> Arc<Branch> {
     let schema = place.schema;
+    if parent.is_some_and(|parent| !schema.node(parent).config) {
+        return branch.clone();
+    }
     let absent = |id: &&NodeId| schema.node(**id).config && branch.child(**id).is_none();
     let used = schema.data_children_of(parent).iter().filter(absent);
     let missing: Vec<Child> = used
@@ -158,7 +161,9 @@ fn trimmed(schema: &Schema, branch: &Arc<Branch>) -> Arc<Branch> {
     for child in &branch.children {
         let data = match &child.data {
             Data::Leaf(value) => {
-                (schema.default_values(child.id).first() != Some(value)).then(|| child.data.clone())
+                // The default of a key is none (RFC 7950 section 7.8.2).
+                let is_default = schema.default_values(child.id).first() == Some(value);
+                (!is_default || schema.is_key(child.id)).then(|| child.data.clone())
             }
             Data::LeafList(entries) => {
                 let defaults = schema.default_values(child.id);
