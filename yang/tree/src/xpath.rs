@@ -164,7 +164,11 @@ impl Expr {
             Ok(match self.kind() {
                 Kind::Nodes => {
                     let places = evaluation.nodes_of(&self.term, context)?;
-                    Outcome::Nodes(places.into_iter().map(|place| evaluation.path(place)).collect())
+                    let mut paths: Vec<InstancePath> =
+                        places.into_iter().map(|place| evaluation.path(place)).collect();
+                    // A leaf and the text inside it have one path.
+                    paths.dedup();
+                    Outcome::Nodes(paths)
                 }
                 Kind::String => Outcome::String(evaluation.string_of(&self.term, context)?.into_owned()),
                 Kind::Number => Outcome::Number(evaluation.number_of(&self.term, context)?),

@@ -59,6 +59,8 @@ fn gather(
     }
     let found = evaluation.nodes_of(term, context)?;
     places.extend(found.into_iter().map(|place| evaluation.path(place)));
+    // A leaf and the text inside it have one place.
+    places.dedup();
     Ok(())
 }
 

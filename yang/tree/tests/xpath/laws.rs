@@ -89,7 +89,8 @@ fn dependencies_tell(seed: u64) -> usize {
     let mut told = 0;
     for _ in 0..100 {
         let context = dice.pick(&nodes);
-        let text = Maker { schema, dice: &mut dice, indexable: true }.expression(Some(context), 3);
+        let text =
+            Maker { schema, dice: &mut dice, indexable: true, plain: false }.expression(Some(context), 3);
         let expression = Expr::parse(schema, &text, Scope::of_modules()).expect("an expression");
         let Ok(found) = expression.dependencies(schema, Some(context)) else { continue };
         let (before, after) = (contexts(schema, &old.tree, context), contexts(schema, &new, context));
@@ -183,7 +184,7 @@ proptest! {
         let mut equal = String::new();
         let mut search = String::new();
         for id in schema.list_keys(list) {
-            let operand = Maker { schema, dice: &mut dice, indexable: false }.operand();
+            let operand = Maker { schema, dice: &mut dice, indexable: false, plain: false }.operand();
             equal = format!("[{} = {operand}]{equal}", key(id));
             search = format!("{search}[boolean({} = {operand}) or false()]", key(id));
         }

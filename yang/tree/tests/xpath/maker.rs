@@ -101,6 +101,11 @@ pub(crate) struct Maker<'d> {
     pub(crate) dice: &'d mut Dice,
     /// Without what has no index: `//`, `preceding` and the like.
     pub(crate) indexable: bool,
+    /// Without what libyang evaluates otherwise than the recommendation: rounding and fractions, the white space
+    /// that it puts into the string-values of containers, comparisons of node-sets with booleans, text nodes,
+    /// positions and order behind steps from several nodes, the root as a node of `ancestor::*`, keys that equal any
+    /// of several nodes, and `enum-value()` of what is no leaf.
+    pub(crate) plain: bool,
 }
 
 impl Maker<'_> {
@@ -136,15 +141,20 @@ impl Maker<'_> {
 
     fn number(&mut self, at: Option<NodeId>, depth: u32) -> String {
         let Some(below) = depth.checked_sub(1) else {
-            return self.pick(&["0", "1", "2", "7", "10", "0.5", "-3"]).to_owned();
+            let numbers = ["0", "1", "2", "7", "10", "-3", "0.5"];
+            return self.pick(if self.plain { &numbers[..6] } else { &numbers }).to_owned();
         };
-        match self.dice.roll(8) {
+        let kinds = if self.plain { 5 } else { 8 };
+        match self.dice.roll(kinds) {
             0 => format!("count({})", self.nodes(at, below)),
+            1 if self.plain => format!("sum({})", self.leaf(at, below)),
             1 => format!("sum({})", self.nodes(at, below)),
             2 => {
-                let operator = self.pick(&["+", "-", "*", "div", "mod"]);
+                let operator =
+                    self.pick(if self.plain { &["+", "-"] } else { &["+", "-", "*", "div", "mod"] });
                 format!("({} {operator} {})", self.number(at, below), self.number(at, below))
             }
+            3 if self.plain => format!("number({})", self.string(at, below)),
             3 => format!("number({})", self.expression(at, below)),
             4 => format!("string-length({})", self.string(at, below)),
             5 => format!("{}({})", self.pick(&["floor", "ceiling", "round"]), self.number(at, below)),
@@ -189,17 +199,16 @@ impl Maker<'_> {
             2 => format!("boolean({})", self.nodes(at, below)),
             3 => format!("contains({}, {})", self.string(at, below), self.string(at, below)),
             4 => format!("re-match({}, '[a-z0-9]*')", self.string(at, below)),
-            5 => format!(
-                "derived-from{}({}, 'shop:fruit')",
-                self.pick(&["", "-or-self"]),
-                self.nodes(at, below)
-            ),
+            5 => {
+                let nodes = if self.plain { self.leaf(at, below) } else { self.nodes(at, below) };
+                format!("derived-from{}({nodes}, 'shop:fruit')", self.pick(&["", "-or-self"]))
+            }
             _ => {
                 let operator = self.pick(&["=", "!=", "<", "<=", ">", ">="]);
                 let right = match self.dice.roll(4) {
                     0 => self.leaf(at, below),
                     1 => self.string(at, below),
-                    2 => self.boolean(at, below),
+                    2 if !self.plain => self.boolean(at, below),
                     _ => self.number(at, below),
                 };
                 format!("({} {operator} {right})", self.leaf(at, below))
@@ -218,7 +227,7 @@ impl Maker<'_> {
                 format!("({} | {})", self.path(at, depth - 1, false), self.path(at, depth - 1, false))
             }
             1 if depth > 0 => format!("({})[{}]", self.path(at, depth - 1, false), self.number(None, 0)),
-            2 if depth > 0 => {
+            2 if depth > 0 && !self.plain => {
                 let (one, other) = (self.path(at, depth - 1, false), self.path(at, depth - 1, false));
                 format!("({one} | {other})/{}", self.pick(&["..", "*", "*[last()]", "shop:name", "../*[2]"]))
             }
@@ -261,11 +270,12 @@ impl Maker<'_> {
             let child = self.dice.pick(&children);
             let (test, next) = match self.dice.roll(14) {
                 0 if !to_leaf => ("*".to_owned(), child),
-                1 if !to_leaf => ("node()".to_owned(), child),
+                1 if !to_leaf && !self.plain => ("node()".to_owned(), child),
                 2 if !self.indexable => (format!("descendant::{}", self.name(child)), child),
                 3 if !to_leaf => {
                     let all = ["following-sibling", "preceding-sibling", "ancestor", "ancestor-or-self"];
                     let axis = match self.dice.roll(6) {
+                        _ if self.plain => self.dice.pick(&all[..2]),
                         0 if !self.indexable => "following",
                         1 if !self.indexable => "preceding",
                         _ => self.pick(&all),
@@ -277,14 +287,16 @@ impl Maker<'_> {
                 _ => (self.name(child), child),
             };
             let mut step = test;
-            if depth > 0 && self.dice.roll(3) == 0 {
+            // Behind '*' a predicate may meet what it was not made for.
+            let exact = !self.plain || !step.ends_with('*');
+            if depth > 0 && exact && self.dice.roll(3) == 0 {
                 let _ = write!(step, "[{}]", self.predicate(next, depth - 1));
             }
-            if !self.indexable && self.dice.roll(12) == 0 {
+            if !self.indexable && !self.plain && self.dice.roll(12) == 0 {
                 // Below anything that stands there.
                 step.insert_str(0, if out.is_empty() { "descendant-or-self::node()/" } else { "/" });
             }
-            if self.dice.roll(12) == 0 {
+            if self.dice.roll(12) == 0 && !self.plain {
                 let _ = write!(step, "/../{}", self.pick(&["*", "node()", "shop:name", "shop:item", "."]));
             }
             out.push(step);
@@ -306,6 +318,7 @@ impl Maker<'_> {
                     let value = match maker.dice.roll(3) {
                         0 => maker.string(Some(at), 0),
                         1 => maker.number(Some(at), 0),
+                        _ if maker.plain => maker.string(Some(at), 0),
                         _ => maker.leaf(None, 0),
                     };
                     format!("{} = {value}", maker.name(*key))
@@ -313,7 +326,7 @@ impl Maker<'_> {
                 let terms: Vec<String> = keys.iter().rev().map(|key| equal(self, key)).collect();
                 terms.join(self.pick(&[" and ", "]["]))
             }
-            2 => self
+            2 if !self.plain => self
                 .pick(&["1", "2", "last()", "position() > 1", "position() = last()", "last() - 1"])
                 .to_owned(),
             3 => self.nodes(Some(at), depth),
