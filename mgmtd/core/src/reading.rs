@@ -134,8 +134,22 @@ fn chain(schema: &Schema, node: NodeId) -> Vec<NodeId> {
 
 fn refused(error: &XPathError) -> Error {
     let tag = match error {
-        XPathError::Steps { .. } => ErrorTag::ResourceDenied,
-        _ => ErrorTag::InvalidValue,
+        XPathError::Steps { .. }
+        | XPathError::Nodes { .. }
+        | XPathError::Depth { .. }
+        | XPathError::StringLength { .. } => ErrorTag::ResourceDenied,
+        XPathError::Syntax { .. }
+        | XPathError::Variable { .. }
+        | XPathError::NamespaceAxis { .. }
+        | XPathError::Prefix { .. }
+        | XPathError::Function { .. }
+        | XPathError::Arguments { .. }
+        | XPathError::NodeSet { .. }
+        | XPathError::Pattern { .. }
+        | XPathError::Identity { .. }
+        | XPathError::TooLong { .. }
+        | XPathError::TooDeep { .. }
+        | XPathError::NotNodes { .. } => ErrorTag::InvalidValue,
     };
     Error::protocol(tag, format!("the XPath filter is not usable: {error}"))
         .with(ErrorInfo::BadElement("filter".to_owned()))

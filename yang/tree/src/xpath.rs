@@ -97,8 +97,11 @@ pub enum Accessible {
     /// The accessible tree of an expression on configuration: configuration alone, with containers without
     /// presence and defaults in use.
     Configuration,
-    /// The same with state: for expressions on state and for filters over an explicit tree.
+    /// The same with state: for expressions on state.
     WithState,
+    /// What the tree holds, state too, and of configuration what exists without being stored: for filters over a view
+    /// that reports defaults, which vouches for none of state.
+    Reported,
     /// What the tree holds and nothing else: for filters over a view that has the defaults that it is to have.
     Stored,
 }
@@ -213,7 +216,7 @@ impl Accessible {
     /// What a filter over a view is to see: defaults exist where the view reports them.
     pub fn of_view(defaults: crate::Defaults) -> Self {
         match defaults {
-            crate::Defaults::ReportAll | crate::Defaults::ReportAllTagged => Accessible::WithState,
+            crate::Defaults::ReportAll | crate::Defaults::ReportAllTagged => Accessible::Reported,
             crate::Defaults::Trim | crate::Defaults::Explicit => Accessible::Stored,
         }
     }

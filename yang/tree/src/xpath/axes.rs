@@ -145,7 +145,7 @@ impl<'t> Evaluation<'t> {
                 let stored = branch.ordered(schema, self.node(from));
                 Cow::Owned(stored.map(|(node, _)| node).collect())
             }
-            Accessible::Configuration | Accessible::WithState => {
+            Accessible::Configuration | Accessible::WithState | Accessible::Reported => {
                 Cow::Borrowed(schema.data_children_of(self.node(from)))
             }
         }

@@ -201,7 +201,7 @@ impl<'t> Evaluation<'t> {
     pub(super) fn sees(&self, node: NodeId) -> bool {
         match self.accessible {
             Accessible::Configuration => self.schema.node(node).config,
-            Accessible::WithState | Accessible::Stored => true,
+            Accessible::WithState | Accessible::Reported | Accessible::Stored => true,
         }
     }
 
@@ -348,8 +348,10 @@ impl<'t> Evaluation<'t> {
     /// `when` aside: containers without presence, and defaults in use (RFC 7950 sections 7.5.1, 7.6.1 and 7.7.2).
     fn implicit(&self, branch: &Branch, node: NodeId) -> Option<(Slot<'t>, Content<'t>)> {
         let schema = self.schema;
-        if self.accessible == Accessible::Stored {
-            return None;
+        match self.accessible {
+            Accessible::Configuration | Accessible::WithState => {}
+            Accessible::Reported if schema.node(node).config => {}
+            Accessible::Reported | Accessible::Stored => return None,
         }
         let found = match &schema.node(node).kind {
             NodeKind::Container { presence: false } => (Slot::Only, Content::Branch(&EMPTY)),

@@ -194,6 +194,8 @@ fn an_extent_says_what_of_a_tree_is_seen() {
     shop.accessible = Accessible::WithState;
     assert_eq!(shop.of("sold | clock"), "sold clock");
     assert_eq!(shop.of("open"), "open");
+    shop.accessible = Accessible::Reported;
+    assert_eq!(shop.of("sold | clock | open"), "open sold");
     shop.accessible = Accessible::Stored;
     assert_eq!(shop.of("sold | clock | open | policy"), "sold");
 }
