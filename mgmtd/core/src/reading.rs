@@ -2,7 +2,7 @@
 
 use crate::nacm::Access;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
-use cats_yang_tree::schema::{NodeId, Schema};
+use cats_yang_tree::schema::{NodeId, NodeKind, Schema};
 use cats_yang_tree::xpath::{self, Accessible, Budget, Expr, Kind, Scope, XPathError};
 use cats_yang_tree::{Defaults, InstancePath, Origins, Step, Subtree, Tree, View, view};
 use std::num::NonZeroU16;
@@ -90,7 +90,8 @@ impl Filter {
     pub(crate) fn places(&self, schema: &Schema, wanted: &dyn Fn(NodeId) -> bool) -> Vec<InstancePath> {
         let place = |chain: Vec<NodeId>| {
             // Entries are told apart by the filter itself.
-            let list = chain.iter().position(|node| !schema.list_keys(*node).is_empty());
+            let is_list = |node: &NodeId| matches!(schema.node(*node).kind, NodeKind::List { .. });
+            let list = chain.iter().position(is_list);
             let length = list.map_or(chain.len(), |at| at + 1);
             let step = |node| Step { node, key: None };
             InstancePath { steps: chain.into_iter().take(length).map(step).collect() }
