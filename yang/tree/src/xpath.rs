@@ -81,7 +81,7 @@ pub enum Kind {
 /// The value of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// In document order, each once.
+    /// In document order, each once; the text inside a leaf has the path of the leaf.
     Nodes(Vec<InstancePath>),
     /// A string.
     String(String),
@@ -167,11 +167,7 @@ impl Expr {
             Ok(match self.kind() {
                 Kind::Nodes => {
                     let places = evaluation.nodes_of(&self.term, context)?;
-                    let mut paths: Vec<InstancePath> =
-                        places.into_iter().map(|place| evaluation.path(place)).collect();
-                    // A leaf and the text inside it have one path.
-                    paths.dedup();
-                    Outcome::Nodes(paths)
+                    Outcome::Nodes(places.into_iter().map(|place| evaluation.path(place)).collect())
                 }
                 Kind::String => Outcome::String(evaluation.string_of(&self.term, context)?.into_owned()),
                 Kind::Number => Outcome::Number(evaluation.number_of(&self.term, context)?),

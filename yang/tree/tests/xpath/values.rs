@@ -207,7 +207,7 @@ fn entries_stand_in_the_order_of_the_document_and_each_once() {
         ("rule", "rule[id='30'] rule[id='10'] rule[id='20']"),
         ("rule[id='20'] | rule[act='deny'] | tag[1]", "tag[.='z'] rule[id='30'] rule[id='20']"),
         ("(rule/.. | item/..)/name", "name"),
-        ("name | name/text() | name/node()", "name"),
+        ("name | name/text() | name/node()", "name name"),
         ("rule[2]", "rule[id='10']"),
         ("rule[last()]", "rule[id='20']"),
         ("rule[last() - 1]", "rule[id='10']"),
