@@ -1,15 +1,16 @@
 //! From the typed configuration to the engine's words, and the checks that YANG cannot say.
 //!
-//! Pure, so that the management daemon refuses a commit by [`check`] whether or not an engine is connected, and the
+//! Pure, so that the management daemon refuses a commit by [`Checked`] whether or not an engine is connected, and the
 //! engine reads the same configuration by the same functions.
 
 mod addresses;
 mod check;
 mod forwarder;
+mod places;
 mod selector;
 mod services;
 
-pub use check::check;
+pub use check::{Checked, check};
 pub use selector::path_selector;
 pub use services::services;
 

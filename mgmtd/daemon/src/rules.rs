@@ -2,7 +2,7 @@
 //! whether or not an engine is connected.
 
 use crate::{content, engine};
-use cats_engine_core::config::{Violation, check};
+use cats_engine_core::config::{Checked, Violation};
 use cats_yang_model::{ApplyError, Config};
 use cats_yang_tree::error::{Error, ErrorTag, Path};
 use cats_yang_tree::schema::Schema;
@@ -10,7 +10,7 @@ use cats_yang_tree::{ChangeSet, Tree};
 
 /// The typed configuration that runs, which shares with each new one what is equal.
 pub(crate) struct Rules {
-    running: Config,
+    running: Checked,
 }
 
 impl Rules {
@@ -18,13 +18,17 @@ impl Rules {
     /// When the model cannot hold `running`: schema and model are not of one release.
     pub(crate) fn new(schema: &Schema, running: &Tree) -> Result<Self, Error> {
         let snapshot = content::to_value(schema, running);
-        Config::from_json(&snapshot).map(|running| Self { running }).map_err(|error| fault(&error))
+        let running = Config::from_json(&snapshot).map_err(|error| fault(&error))?;
+        Ok(Self { running: Checked::trusted(running) })
     }
 
     /// What is wrong with running after `changes`, at a cost that follows them.
     pub(crate) fn check(&self, schema: &Schema, changes: &ChangeSet) -> Vec<Error> {
         match self.after(schema, changes) {
-            Ok(new) => check(&self.running, &new).into_iter().map(error_of).collect(),
+            Ok(new) => {
+                let violations = self.running.after(new).err().unwrap_or_default();
+                violations.into_iter().map(error_of).collect()
+            }
             Err(error) => vec![fault(&error)],
         }
     }
@@ -32,7 +36,7 @@ impl Rules {
     /// Takes a commit over.
     pub(crate) fn follow(&mut self, schema: &Schema, changes: &ChangeSet) {
         match self.after(schema, changes) {
-            Ok(new) => self.running = new,
+            Ok(new) => self.running = self.running.followed_by(new),
             Err(error) => {
                 tracing::error!(%error, "the typed configuration does not follow a commit that it passed")
             }
@@ -40,7 +44,7 @@ impl Rules {
     }
 
     fn after(&self, schema: &Schema, changes: &ChangeSet) -> Result<Config, ApplyError> {
-        let mut new = self.running.clone();
+        let mut new = self.running.config().clone();
         for record in changes.records(schema) {
             // False is a change of a module without a model, which no rule speaks of.
             let _known = new.apply(&record.into())?;

@@ -1,26 +1,39 @@
 //! Addresses, segments and ports that cannot be what they are configured as.
 
 use super::forwarder::{FORWARDER, not_realisable};
+use super::places::Places;
 use super::{CATS, Violation, services};
 use cats_engine_types::SpecialAddress;
 use cats_yang_model::generated::cats_forwarder::{Egress, Forwarder};
 use cats_yang_model::generated::cats_services::{Instance, Service};
-use cats_yang_model::generated::ietf_cats::{Cats, CsId, CsciId};
-use std::collections::{BTreeMap, BTreeSet};
+use cats_yang_model::generated::ietf_cats::{Cats, CsId, CsciId, TrafficClassifier};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
-/// Notes addresses of the catalogue at which no service or instance can be reached, and ports that no packet has.
-pub(super) fn catalogue(cats: &Cats, violations: &mut Vec<Violation>) {
-    for classifier in cats.traffic_classifiers.traffic_classifier.values() {
+/// Notes ports that no packet has.
+pub(super) fn classifiers<'c>(
+    classifiers: impl Iterator<Item = &'c Arc<TrafficClassifier>>,
+    violations: &mut Vec<Violation>,
+) {
+    for classifier in classifiers {
         if classifier.server_port == Some(0) {
             let place = format!("traffic-classifiers/traffic-classifier[cs-id='{}']", classifier.cs_id);
             let message = "no packet has port 0; use 1 to 65535, or leave server-port out for all ports";
             violations.push(invalid(format!("{CATS}/{place}/server-port"), message.to_owned()));
         }
     }
-    let taken = service_addresses(cats);
-    for service in cats.services.service.values() {
+}
+
+/// Notes addresses at which one of these services, or an instance of it, cannot be reached.
+pub(super) fn catalogue(
+    cats: &Cats,
+    services: &[&Arc<Service>],
+    places: &Places,
+    violations: &mut Vec<Violation>,
+) {
+    for service in services {
         let path = services::path(&service.cs_id);
         if let (true, Some(address)) = (service.address.is_empty(), own_address(service.cs_id)) {
             unicast(address, "service address", || format!("{path}/cs-id"), violations);
@@ -35,11 +48,11 @@ pub(super) fn catalogue(cats: &Cats, violations: &mut Vec<Violation>) {
             );
             violations.push(not_realisable(path, message));
         }
-        instances(cats, service, &taken, violations);
+        instances(cats, service, places, violations);
     }
 }
 
-fn instances(cats: &Cats, service: &Service, taken: &BTreeSet<IpAddr>, violations: &mut Vec<Violation>) {
+fn instances(cats: &Cats, service: &Service, places: &Places, violations: &mut Vec<Violation>) {
     let classifier = cats.traffic_classifiers.traffic_classifier.get(&service.cs_id);
     let served = classifier.and_then(|classifier| classifier.server_port);
     let mut known: BTreeMap<(IpAddr, Option<u16>), CsciId> = BTreeMap::new();
@@ -48,7 +61,7 @@ fn instances(cats: &Cats, service: &Service, taken: &BTreeSet<IpAddr>, violation
         for locator in instance.locator.values() {
             let address = locator.address;
             let path = || format!("{path}/locator[address='{address}']");
-            locate(address, taken, path, violations);
+            locate(address, places, path, violations);
             let target = (address, locator.port.or(served));
             let other = *known.entry(target).or_insert(instance.csci_id);
             if other != instance.csci_id {
@@ -68,7 +81,7 @@ fn instance_path(service: &Service, instance: &Instance) -> String {
 }
 
 /// Notes addresses and segments that this node could not use.
-pub(super) fn forwarder(cats: &Cats, violations: &mut Vec<Violation>) {
+pub(super) fn forwarder(cats: &Cats, places: &Places, violations: &mut Vec<Violation>) {
     let forwarder = &cats.forwarder;
     let path = |leaf: &str| format!("{CATS}/{FORWARDER}/{leaf}");
     if let Some(source) = forwarder.underlay_source {
@@ -83,8 +96,7 @@ pub(super) fn forwarder(cats: &Cats, violations: &mut Vec<Violation>) {
         }
     }
     if let Some(egress) = &forwarder.egress {
-        let taken = service_addresses(cats);
-        deliveries(egress, &taken, violations);
+        deliveries(egress, places, violations);
         owners(cats, egress, violations);
     }
 }
@@ -103,7 +115,7 @@ fn local_sids(forwarder: &Forwarder) -> impl Iterator<Item = (&'static str, Ipv6
 }
 
 /// A packet is delivered to one instance: by its address, and by its port where the locator has one.
-fn deliveries(egress: &Egress, taken: &BTreeSet<IpAddr>, violations: &mut Vec<Violation>) {
+fn deliveries(egress: &Egress, places: &Places, violations: &mut Vec<Violation>) {
     let mut known: BTreeMap<IpAddr, Vec<(CsciId, Option<u16>)>> = BTreeMap::new();
     for delivery in egress.delivery.values() {
         let id = delivery.csci_id;
@@ -111,7 +123,7 @@ fn deliveries(egress: &Egress, taken: &BTreeSet<IpAddr>, violations: &mut Vec<Vi
             let address = locator.address;
             let path =
                 || format!("{CATS}/{FORWARDER}/egress/delivery[csci-id='{id}']/locator[address='{address}']");
-            locate(address, taken, path, violations);
+            locate(address, places, path, violations);
             let others = known.entry(address).or_default();
             let meets = |port: Option<u16>| port.is_none() || locator.port.is_none() || port == locator.port;
             if let Some((other, _)) = others.iter().find(|(other, port)| *other != id && meets(*port)) {
@@ -164,12 +176,8 @@ pub(super) fn topology(cats: &Cats, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The addresses by which clients reach services, of disabled ones too.
-fn service_addresses(cats: &Cats) -> BTreeSet<IpAddr> {
-    cats.services.service.values().flat_map(|service| addresses(service)).collect()
-}
-
-fn addresses(service: &Service) -> impl Iterator<Item = IpAddr> {
+/// The addresses by which clients reach a service.
+pub(super) fn addresses(service: &Service) -> impl Iterator<Item = IpAddr> {
     let own = own_address(service.cs_id).filter(|_| service.address.is_empty());
     service.address.iter().copied().chain(own)
 }
@@ -183,14 +191,9 @@ fn own_address(id: CsId) -> Option<IpAddr> {
 }
 
 /// A locator that is unicast and no service address: what is sent there would be steered again.
-fn locate(
-    address: IpAddr,
-    taken: &BTreeSet<IpAddr>,
-    path: impl Fn() -> String,
-    violations: &mut Vec<Violation>,
-) {
+fn locate(address: IpAddr, places: &Places, path: impl Fn() -> String, violations: &mut Vec<Violation>) {
     unicast(address, "locator", &path, violations);
-    if taken.contains(&address) {
+    if places.has_service(&address) {
         let message =
             format!("locator {address} is a service address as well; use the instance's own address");
         violations.push(not_realisable(path(), message));

@@ -1,40 +1,105 @@
 //! What YANG cannot say of a configuration.
 
+use super::places::Places;
 use super::{Violation, addresses, forwarder, selector, services};
 use crate::cps::ServiceConfig;
 use cats_engine_types::{CsId, ServiceMatch};
 use cats_yang_model::Config;
-use cats_yang_model::generated::ietf_cats::Cats;
-use std::collections::BTreeMap;
+use cats_yang_model::generated::ietf_cats::{self, Cats};
+use cats_yang_tree::map::Difference;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Why `new` cannot follow `old`, in an order that depends on `new` alone; empty if it can. What both share is not
-/// looked at again: `old` has passed this check.
-pub fn check(old: &Config, new: &Config) -> Vec<Violation> {
-    let (old, new) = (&old.cats, &new.cats);
-    let mut violations = Vec::new();
-    let same_forwarder = Arc::ptr_eq(&old.forwarder, &new.forwarder) && Arc::ptr_eq(&old.base, &new.base);
-    if !(same_services(old, new) && same_forwarder) {
-        let services = services::services(new, &mut violations);
-        overlaps(&services, &mut violations);
-        addresses::catalogue(new, &mut violations);
-        addresses::forwarder(new, &mut violations);
-        forwarder::check(new, &services, &mut violations);
-    }
-    if !Arc::ptr_eq(&old.path_computation, &new.path_computation) {
-        addresses::topology(new, &mut violations);
-    }
-    let same_limit = old.base.metric_limits == new.base.metric_limits;
-    if !(same_limit && Arc::ptr_eq(&old.service_metrics, &new.service_metrics)) {
-        selector::metrics(new, &mut violations);
-    }
-    violations
+/// A configuration that has passed, with what the next one is held against.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    config: Config,
+    places: Places,
 }
 
-fn same_services(old: &Cats, new: &Cats) -> bool {
-    Arc::ptr_eq(&old.services, &new.services)
-        && Arc::ptr_eq(&old.traffic_classifiers, &new.traffic_classifiers)
+impl Checked {
+    /// One that has passed before, in another process or by an earlier release: it is not looked at again.
+    pub fn trusted(config: Config) -> Self {
+        Self::default().followed_by(config)
+    }
+
+    /// `new` in its place, which has passed already.
+    #[must_use]
+    pub fn followed_by(&self, new: Config) -> Self {
+        let mut places = self.places.clone();
+        places.follow(&self.config.cats, &new.cats);
+        Self { config: new, places }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// `new` in its place, at a cost that follows what differs, but for the roles of which something differs.
+    ///
+    /// # Errors
+    /// Why it cannot follow, in an order that depends on `new` alone.
+    pub fn after(&self, new: Config) -> Result<Self, Vec<Violation>> {
+        let (old, cats) = (&self.config.cats, &new.cats);
+        let mut places = self.places.clone();
+        places.follow(old, cats);
+        let mut violations = Vec::new();
+        catalogue_and_forwarder(old, cats, &places, &mut violations);
+        if !Arc::ptr_eq(&old.path_computation, &cats.path_computation) {
+            addresses::topology(cats, &mut violations);
+        }
+        let same_limit = old.base.metric_limits == cats.base.metric_limits;
+        if !(same_limit && Arc::ptr_eq(&old.service_metrics, &cats.service_metrics)) {
+            selector::metrics(cats, &mut violations);
+        }
+        if violations.is_empty() { Ok(Self { config: new, places }) } else { Err(violations) }
+    }
+}
+
+/// Why `new` cannot follow `old`, in an order that depends on `new` alone; empty if it can. `old` has passed this check.
+pub fn check(old: &Config, new: &Config) -> Vec<Violation> {
+    Checked::trusted(old.clone()).after(new.clone()).err().unwrap_or_default()
+}
+
+fn catalogue_and_forwarder(old: &Cats, new: &Cats, places: &Places, violations: &mut Vec<Violation>) {
+    let same_forwarder = Arc::ptr_eq(&old.forwarder, &new.forwarder) && Arc::ptr_eq(&old.base, &new.base);
+    let changed = changed_services(old, new);
+    if same_forwarder && changed.is_empty() {
+        return;
+    }
+    let concerned = match same_forwarder {
+        true => places.concerned(new, &changed),
+        false => new.services.service.values().collect(),
+    };
+    let services = services::read(new, concerned.iter().copied(), violations);
+    overlaps(&services, violations);
+    let classifiers = &new.traffic_classifiers.traffic_classifier;
+    match same_forwarder {
+        true => {
+            addresses::classifiers(changed.iter().filter_map(|id| classifiers.get(id)), violations);
+        }
+        false => addresses::classifiers(classifiers.values(), violations),
+    }
+    addresses::catalogue(new, &concerned, places, violations);
+    addresses::forwarder(new, places, violations);
+    forwarder::check(new, &services, violations);
+}
+
+/// Services that are new or other than before, by themselves or by their traffic classifier.
+fn changed_services(old: &Cats, new: &Cats) -> BTreeSet<ietf_cats::CsId> {
+    let services =
+        old.services.service.diff(&new.services.service).filter_map(|difference| match difference {
+            Difference::Added(id, _) | Difference::Changed(id, _, _) => Some(*id),
+            Difference::Removed(..) => None,
+        });
+    let (old, new) = (&old.traffic_classifiers, &new.traffic_classifiers);
+    let classifiers =
+        old.traffic_classifier.diff(&new.traffic_classifier).map(|difference| match difference {
+            Difference::Added(id, _) | Difference::Changed(id, _, _) | Difference::Removed(id, _) => *id,
+        });
+    services.chain(classifiers).collect()
 }
 
 /// Two enabled services whose traffic cannot be told apart (CP-36).

@@ -9,6 +9,7 @@ use cats_yang_model::generated::cats_services::{self as model, IdentityPrecedenc
 use cats_yang_model::generated::ietf_cats::{self, Cats, PolicyType};
 use std::fmt::Display;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 pub(super) fn path(cs_id: &dyn Display) -> String {
     format!("{CATS}/cats-services:services/service[cs-id='{cs_id}']")
@@ -16,7 +17,15 @@ pub(super) fn path(cs_id: &dyn Display) -> String {
 
 /// All services, ordered by CS-ID. What cannot be read is left out and noted.
 pub fn services(cats: &Cats, violations: &mut Vec<Violation>) -> Vec<ServiceConfig> {
-    let entries = cats.services.service.values();
+    read(cats, cats.services.service.values(), violations)
+}
+
+/// As [`services`], of these.
+pub(super) fn read<'c>(
+    cats: &Cats,
+    entries: impl Iterator<Item = &'c Arc<model::Service>>,
+    violations: &mut Vec<Violation>,
+) -> Vec<ServiceConfig> {
     let mut services: Vec<ServiceConfig> =
         entries.filter_map(|service| read_one(cats, service, violations)).collect();
     services.sort_by_key(|service| service.cs_id);

@@ -232,3 +232,43 @@ fn a_service_is_read_with_its_policy_and_instances() {
     assert_eq!(instance.v6.unwrap().to_string(), "2001:db8:21::1");
     assert_eq!(services[1].policy.rank, Rank::ClosestPrice(Price(9)));
 }
+
+#[test]
+fn what_changed_is_held_against_what_did_not() {
+    let instance =
+        |address: &str| json!([{ "csci-id": 9, "egress": "EF-1", "locator": [{ "address": address }] }]);
+    let one = service("1", json!({ "address": ["192.0.2.1"], "instance": instance("198.51.100.1") }));
+    let two = service("2", json!({ "address": ["192.0.2.2"] }));
+    let ports = json!([{ "cs-id": 1, "server-port": 443 }, { "cs-id": 2, "server-port": 443 }]);
+    let old = services(&[one.clone(), two.clone()], ports.clone());
+    assert_eq!(refused(&old), []);
+    let third = |rest: Value| services(&[one.clone(), two.clone(), service("3", rest)], ports.clone());
+    let same_place = third(json!({ "address": ["192.0.2.1"] }));
+    let on_an_instance = third(json!({ "address": ["198.51.100.1"] }));
+    let instance_on_a_service = third(json!({ "address": ["192.0.2.3"], "instance": instance("192.0.2.2") }));
+    let port = services(
+        &[one.clone(), service("2", json!({ "address": ["192.0.2.1"] }))],
+        json!([{ "cs-id": 1, "server-port": 443 }, { "cs-id": 2, "server-port": 80 }]),
+    );
+    assert_eq!(refused(&port), []);
+    let without_ports =
+        services(&[one.clone(), service("2", json!({ "address": ["192.0.2.1"] }))], json!([]));
+    for (old, new) in [
+        (&old, &same_place),
+        (&old, &on_an_instance),
+        (&old, &instance_on_a_service),
+        (&port, &without_ports),
+    ] {
+        let violations = check(old, new);
+        assert_eq!(violations.len(), 1, "{violations:?}");
+        assert_eq!(violations, refused(new), "the same as of the whole");
+    }
+    let moved = services(
+        &[
+            service("1", json!({ "address": ["192.0.2.2"] })),
+            service("2", json!({ "address": ["192.0.2.1"] })),
+        ],
+        ports,
+    );
+    assert_eq!(check(&old, &moved), []);
+}
