@@ -12,7 +12,6 @@ mod services;
 
 pub use check::{Checked, check};
 pub use selector::path_selector;
-pub use services::services;
 
 use cats_engine_types::{Micros, NodeId};
 use cats_yang_model::Decimal64;

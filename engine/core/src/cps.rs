@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config` | what a C-PS is configured with |
+//! | `services` | the services of a configuration |
 //! | `catalogue` | services, their addresses and instances; resolution of a request |
 //! | `cst`, `nst` | the computing and the network service table |
 //! | `nodes` | forwarders: who is attached, with which capabilities and deliveries |
@@ -22,6 +23,7 @@ mod nst;
 mod paths;
 mod reservation;
 mod selection;
+mod services;
 mod timers;
 
 pub use catalogue::{Catalogue, Instance, Service};
@@ -36,3 +38,4 @@ pub use machine::{
 };
 pub use nodes::{ControlPlane, DataPlane, DeliveryStatus};
 pub use nst::{Nst, PathRecord};
+pub use services::Services;

@@ -5,7 +5,7 @@ mod forwarder;
 mod topology;
 
 use cats_datapath_core::ForwarderConfig;
-use cats_engine_core::config::{CATS, Violation, check, node, path_selector, services};
+use cats_engine_core::config::{CATS, Checked, Violation, node, path_selector};
 use cats_engine_core::cps::CpsConfig;
 use cats_engine_transport::management::Fault;
 use cats_engine_transport::pki::PkiFiles;
@@ -61,29 +61,26 @@ pub struct Remote {
     pub cps: NodeId,
 }
 
-/// What a configuration asks for, or why it cannot follow `old`.
-pub fn desired(old: &Config, new: &Config, revision: Revision) -> Result<Desired, Vec<Fault>> {
-    let mut violations = check(old, new);
-    if violations.is_empty() {
-        let desired = read(new, revision, &mut violations);
-        if violations.is_empty() {
-            return Ok(desired);
-        }
-    }
-    Err(violations.into_iter().map(fault).collect())
+/// `new` in the place of `old`, and what it asks for; or why it cannot follow.
+pub fn desired(old: &Checked, new: Config, revision: Revision) -> Result<(Checked, Desired), Vec<Fault>> {
+    let faults = |violations: Vec<Violation>| violations.into_iter().map(fault).collect::<Vec<Fault>>();
+    let checked = old.after(new).map_err(faults)?;
+    let mut violations = Vec::new();
+    let desired = read(&checked, revision, &mut violations);
+    if violations.is_empty() { Ok((checked, desired)) } else { Err(faults(violations)) }
 }
 
-fn read(config: &Config, revision: Revision, violations: &mut Vec<Violation>) -> Desired {
-    let cats = &config.cats;
+fn read(checked: &Checked, revision: Revision, violations: &mut Vec<Violation>) -> Desired {
+    let cats = &checked.config().cats;
     let pki = certificates(&cats.system.certificates);
     if !cats.base.enable() {
         return Desired { selector: None, forwarder: None, pki };
     }
-    let services = services(cats, violations);
-    let forwarder = forwarder::read(cats, &services, violations);
+    let services = checked.services();
+    let forwarder = forwarder::read(cats, services, violations);
     let local = forwarder.as_ref().filter(|forwarder| forwarder.remote.is_none());
     let local = local.map(|forwarder| forwarder.config.node.clone());
-    let selector = path_selector(cats, services, local, revision, violations).map(|cps| Selector {
+    let selector = path_selector(cats, services.clone(), local, revision, violations).map(|cps| Selector {
         pce: topology::read(cats, violations),
         listen: listen(&cats.path_selector, violations),
         forwarders: remote_forwarders(&cps),

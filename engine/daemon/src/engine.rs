@@ -10,6 +10,7 @@ use crate::config::{Desired, desired};
 use crate::network::{Arrival, Network};
 use crate::plane::Plane;
 use crate::store::Store;
+use cats_engine_core::config::Checked;
 use cats_engine_transport::management::{Call, ConfigId};
 use cats_engine_types::Epoch;
 use cats_yang_model::Config;
@@ -63,7 +64,7 @@ pub struct Engine<P> {
     store: Store,
     epoch: Epoch,
     id: ConfigId,
-    config: Config,
+    config: Checked,
     prepared: Option<Prepared>,
     selector: Option<SelectorRole>,
     forwarder: Option<ForwarderRole<P>>,
@@ -80,17 +81,23 @@ impl<P: Plane> Engine<P> {
             store,
             epoch,
             id,
-            config,
+            config: Checked::default(),
             prepared: None,
             selector: None,
             forwarder: None,
             network: Network::new(runtime),
             confirmed: false,
         };
-        match desired(&Config::default(), &engine.config, engine.id.revision) {
-            Ok(desired) => engine.apply(desired, now),
-            // It was applied before, by another release: the management daemon will tell the faults again.
-            Err(faults) => tracing::error!(?faults, "the stored configuration cannot be applied"),
+        match desired(&Checked::default(), config.clone(), engine.id.revision) {
+            Ok((checked, desired)) => {
+                engine.config = checked;
+                engine.apply(desired, now);
+            }
+            Err(faults) => {
+                // It was applied before, by another release: the management daemon will tell the faults again.
+                tracing::error!(?faults, "the stored configuration cannot be applied");
+                engine.config = Checked::trusted(config);
+            }
         }
         engine
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests
 
+use cats_engine_core::config::Checked;
 use cats_engine_daemon::config::{Desired, desired};
 use cats_engine_transport::management::Fault;
 use cats_engine_types::Revision;
@@ -81,7 +82,7 @@ fn find<'a>(value: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
 
 fn derived(cats: &Value) -> Result<Desired, Vec<Fault>> {
     let config = Config::from_json(&json!({ "ietf-routing:routing": { "ietf-cats:cats": cats } })).unwrap();
-    desired(&Config::default(), &config, Revision(1))
+    desired(&Checked::default(), config, Revision(1)).map(|(_, desired)| desired)
 }
 
 /// A node with all roles and every leaf set.

@@ -169,7 +169,7 @@ fn config(instances: u32) -> Result<CpsConfig, String> {
     let no_limit =
         Admission { client_rate: 1_000_000_000, tenant_rate: 1_000_000_000, ..Admission::default() };
     Ok(CpsConfig {
-        services: vec![service(cs_id, list)],
+        services: [service(cs_id, list)].into_iter().collect(),
         metrics,
         paths,
         forwarders,

@@ -2,7 +2,7 @@
 
 use super::places::Places;
 use super::{Violation, addresses, forwarder, selector, services};
-use crate::cps::ServiceConfig;
+use crate::cps::{ServiceConfig, Services};
 use cats_engine_types::{CsId, ServiceMatch};
 use cats_yang_model::Config;
 use cats_yang_model::generated::ietf_cats::{self, Cats};
@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub struct Checked {
     config: Config,
     places: Places,
+    services: Services,
 }
 
 impl Checked {
@@ -27,14 +28,30 @@ impl Checked {
     /// `new` in its place, which has passed already.
     #[must_use]
     pub fn followed_by(&self, new: Config) -> Self {
-        let mut places = self.places.clone();
-        places.follow(&self.config.cats, &new.cats);
-        Self { config: new, places }
+        let (places, services) = self.follow(&new.cats, &mut Vec::new());
+        Self { config: new, places, services }
     }
 
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Its services in the words of the path selector.
+    pub fn services(&self) -> &Services {
+        &self.services
+    }
+
+    fn follow(&self, new: &Cats, violations: &mut Vec<Violation>) -> (Places, Services) {
+        let old = &self.config.cats;
+        let mut places = self.places.clone();
+        places.follow(old, new);
+        let services = match Arc::ptr_eq(&old.base, &new.base) {
+            true => services::changed(new, &self.services, &changed_services(old, new), violations),
+            // The policies of services are there.
+            false => services::all(new, violations),
+        };
+        (places, services)
     }
 
     /// `new` in its place, at a cost that follows what differs, but for the roles of which something differs.
@@ -43,10 +60,9 @@ impl Checked {
     /// Why it cannot follow, in an order that depends on `new` alone.
     pub fn after(&self, new: Config) -> Result<Self, Vec<Violation>> {
         let (old, cats) = (&self.config.cats, &new.cats);
-        let mut places = self.places.clone();
-        places.follow(old, cats);
         let mut violations = Vec::new();
-        catalogue_and_forwarder(old, cats, &places, &mut violations);
+        let (places, services) = self.follow(cats, &mut violations);
+        catalogue_and_forwarder(old, cats, (&places, &services), &mut violations);
         if !Arc::ptr_eq(&old.path_computation, &cats.path_computation) {
             addresses::topology(cats, &mut violations);
         }
@@ -54,7 +70,7 @@ impl Checked {
         if !(same_limit && Arc::ptr_eq(&old.service_metrics, &cats.service_metrics)) {
             selector::metrics(cats, &mut violations);
         }
-        if violations.is_empty() { Ok(Self { config: new, places }) } else { Err(violations) }
+        if violations.is_empty() { Ok(Self { config: new, places, services }) } else { Err(violations) }
     }
 }
 
@@ -63,7 +79,12 @@ pub fn check(old: &Config, new: &Config) -> Vec<Violation> {
     Checked::trusted(old.clone()).after(new.clone()).err().unwrap_or_default()
 }
 
-fn catalogue_and_forwarder(old: &Cats, new: &Cats, places: &Places, violations: &mut Vec<Violation>) {
+fn catalogue_and_forwarder(
+    old: &Cats,
+    new: &Cats,
+    (places, services): (&Places, &Services),
+    violations: &mut Vec<Violation>,
+) {
     let same_forwarder = Arc::ptr_eq(&old.forwarder, &new.forwarder) && Arc::ptr_eq(&old.base, &new.base);
     let changed = changed_services(old, new);
     if same_forwarder && changed.is_empty() {
@@ -73,8 +94,15 @@ fn catalogue_and_forwarder(old: &Cats, new: &Cats, places: &Places, violations: 
         true => places.concerned(new, &changed),
         false => new.services.service.values().collect(),
     };
-    let services = services::read(new, concerned.iter().copied(), violations);
-    overlaps(&services, violations);
+    let mut configs: Vec<&ServiceConfig> = match same_forwarder {
+        true => {
+            let ids = concerned.iter().filter_map(|service| services::cs_id(service.cs_id).ok());
+            ids.filter_map(|cs_id| services.get(cs_id)).map(|service| &**service).collect()
+        }
+        false => services.iter().map(|service| &**service).collect(),
+    };
+    configs.sort_by_key(|service| service.cs_id);
+    overlaps(&configs, violations);
     let classifiers = &new.traffic_classifiers.traffic_classifier;
     match same_forwarder {
         true => {
@@ -84,10 +112,10 @@ fn catalogue_and_forwarder(old: &Cats, new: &Cats, places: &Places, violations: 
     }
     addresses::catalogue(new, &concerned, places, violations);
     addresses::forwarder(new, places, violations);
-    forwarder::check(new, &services, violations);
+    forwarder::check(new, &configs, violations);
 }
 
-/// Services that are new or other than before, by themselves or by their traffic classifier.
+/// Services that are new, gone or other than before, by themselves or by their traffic classifier.
 fn changed_services(old: &Cats, new: &Cats) -> BTreeSet<ietf_cats::CsId> {
     let services =
         old.services.service.diff(&new.services.service).filter_map(|difference| match difference {
@@ -103,7 +131,7 @@ fn changed_services(old: &Cats, new: &Cats) -> BTreeSet<ietf_cats::CsId> {
 }
 
 /// Two enabled services whose traffic cannot be told apart (CP-36).
-fn overlaps(services: &[ServiceConfig], violations: &mut Vec<Violation>) {
+fn overlaps(services: &[&ServiceConfig], violations: &mut Vec<Violation>) {
     let mut seen: BTreeMap<IpAddr, Vec<(CsId, &ServiceMatch)>> = BTreeMap::new();
     for service in services.iter().filter(|service| service.enabled) {
         for traffic in &service.matches {

@@ -12,7 +12,7 @@ use std::net::Ipv6Addr;
 pub(super) const FORWARDER: &str = "cats-forwarder:forwarder";
 
 /// Notes what the forwarder of this node could not do, where it has that role.
-pub(super) fn check(cats: &Cats, services: &[ServiceConfig], violations: &mut Vec<Violation>) {
+pub(super) fn check(cats: &Cats, services: &[&ServiceConfig], violations: &mut Vec<Violation>) {
     let forwarder = &cats.forwarder;
     if !cats.base.enable() {
         return;

@@ -2,7 +2,7 @@
 
 use super::services::{cs_id, csci_id};
 use super::{CATS, Violation, micros, node, noted};
-use crate::cps::{Admission, CpsConfig, Deadlines, ForwarderConfig, PathMetric, ServiceConfig, StaticMetric};
+use crate::cps::{Admission, CpsConfig, Deadlines, ForwarderConfig, PathMetric, Services, StaticMetric};
 use cats_engine_types::{
     Gas, Health, Lifetime, Micros, NodeId, PolicyVersion, Price, Revision, Score, TenantId,
 };
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// this node, if it asks this path selector.
 pub fn path_selector(
     cats: &Cats,
-    services: Vec<ServiceConfig>,
+    services: Services,
     local_forwarder: Option<NodeId>,
     revision: Revision,
     violations: &mut Vec<Violation>,

@@ -1,34 +1,44 @@
 //! The catalogue: services, what their traffic looks like, their instances.
 
 use super::{CATS, Violation, invalid, micros, noted};
-use crate::cps::{InstanceConfig, Policy, Precedence, Rank, ServiceConfig, Weights};
+use crate::cps::{InstanceConfig, Policy, Precedence, Rank, ServiceConfig, Services, Weights};
 use cats_engine_types::{
     Constraints, CsId, CsciId, IdError, Locator, Price, Protocol, Score, ServiceMatch, TenantId,
 };
 use cats_yang_model::generated::cats_services::{self as model, IdentityPrecedence};
 use cats_yang_model::generated::ietf_cats::{self, Cats, PolicyType};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 pub(super) fn path(cs_id: &dyn Display) -> String {
     format!("{CATS}/cats-services:services/service[cs-id='{cs_id}']")
 }
 
-/// All services, ordered by CS-ID. What cannot be read is left out and noted.
-pub fn services(cats: &Cats, violations: &mut Vec<Violation>) -> Vec<ServiceConfig> {
-    read(cats, cats.services.service.values(), violations)
+/// All services. What cannot be read is left out and noted.
+pub(super) fn all(cats: &Cats, violations: &mut Vec<Violation>) -> Services {
+    let entries = cats.services.service.values();
+    entries.filter_map(|service| read_one(cats, service, violations)).collect()
 }
 
-/// As [`services`], of these.
-pub(super) fn read<'c>(
+/// As [`all`], when those of `before` are known and only these have changed, come or gone.
+pub(super) fn changed(
     cats: &Cats,
-    entries: impl Iterator<Item = &'c Arc<model::Service>>,
+    before: &Services,
+    changed: &BTreeSet<ietf_cats::CsId>,
     violations: &mut Vec<Violation>,
-) -> Vec<ServiceConfig> {
-    let mut services: Vec<ServiceConfig> =
-        entries.filter_map(|service| read_one(cats, service, violations)).collect();
-    services.sort_by_key(|service| service.cs_id);
+) -> Services {
+    let mut services = before.clone();
+    for id in changed {
+        if let Ok(cs_id) = cs_id(*id) {
+            services.remove(cs_id);
+        }
+        if let Some(read) =
+            cats.services.service.get(id).and_then(|service| read_one(cats, service, violations))
+        {
+            services.insert(read);
+        }
+    }
     services
 }
 

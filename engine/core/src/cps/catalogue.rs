@@ -2,19 +2,21 @@
 
 use super::config::{InstanceConfig, Policy, Precedence, ServiceConfig};
 use super::nodes::{DeliveryStatus, NodeIx};
+use super::services::Services;
 use cats_engine_types::{
     Constraints, CsId, CsciId, Family, Locator, RequestFailure, ServiceAddress, ServiceMatch, TenantId,
 };
+use cats_yang_tree::map::Difference;
 use rustc_hash::FxHashMap;
 use std::net::IpAddr;
 
 /// All services.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    /// Ordered by CS-ID.
-    services: Vec<Service>,
-    by_id: FxHashMap<CsId, usize>,
-    by_match: FxHashMap<(IpAddr, u8, u16), usize>,
+    services: FxHashMap<CsId, Service>,
+    by_match: FxHashMap<(IpAddr, u8, u16), CsId>,
+    /// How many instances are behind each egress.
+    egresses: FxHashMap<NodeIx, usize>,
 }
 
 /// A service.
@@ -84,50 +86,90 @@ impl Service {
 }
 
 impl Catalogue {
-    pub(super) fn new(configs: &[ServiceConfig], mut node: impl FnMut(&InstanceConfig) -> NodeIx) -> Self {
-        let mut catalogue = Self::default();
-        for config in configs {
-            let mut instances: Vec<Instance> =
-                config.instances.iter().map(|instance| Instance::new(instance, node(instance))).collect();
-            instances.sort_by_key(|instance| instance.csci_id);
-            let service = Service {
-                cs_id: config.cs_id,
-                name: config.name.clone(),
-                enabled: config.enabled,
-                matches: config.matches.clone(),
-                tenants: config.tenants.clone(),
-                precedence: config.precedence,
-                constraints: config.constraints,
-                policy: config.policy,
-                instances,
-            };
-            catalogue.services.push(service);
-        }
-        catalogue.services.sort_by_key(|service| service.cs_id);
-        for (at, service) in catalogue.services.iter().enumerate() {
-            catalogue.by_id.insert(service.cs_id, at);
-            // A service that is not enabled neither takes requests nor stands in another one's way.
-            if service.enabled {
-                for entry in &service.matches {
-                    catalogue.by_match.insert(match_key(entry), at);
+    /// Follows from `old` to `new`; the services that are new or other than before.
+    pub(super) fn follow(
+        &mut self,
+        old: &Services,
+        new: &Services,
+        mut node: impl FnMut(&InstanceConfig) -> NodeIx,
+    ) -> Vec<CsId> {
+        let mut changed = Vec::new();
+        for difference in old.diff(new) {
+            match difference {
+                Difference::Removed(cs_id, _) => self.remove(*cs_id),
+                Difference::Added(cs_id, config) => changed.push((*cs_id, config)),
+                Difference::Changed(cs_id, _, config) => {
+                    self.remove(*cs_id);
+                    changed.push((*cs_id, config));
                 }
             }
         }
-        catalogue
+        // What is taken out may have stood where another one comes.
+        changed.iter().for_each(|(_, config)| self.insert(config, &mut node));
+        changed.into_iter().map(|(cs_id, _)| cs_id).collect()
     }
 
-    /// All services, ordered by CS-ID.
-    pub fn services(&self) -> &[Service] {
-        &self.services
+    fn insert(&mut self, config: &ServiceConfig, node: &mut impl FnMut(&InstanceConfig) -> NodeIx) {
+        let mut instances: Vec<Instance> =
+            config.instances.iter().map(|instance| Instance::new(instance, node(instance))).collect();
+        instances.sort_by_key(|instance| instance.csci_id);
+        for instance in &instances {
+            *self.egresses.entry(instance.egress).or_default() += 1;
+        }
+        let service = Service {
+            cs_id: config.cs_id,
+            name: config.name.clone(),
+            enabled: config.enabled,
+            matches: config.matches.clone(),
+            tenants: config.tenants.clone(),
+            precedence: config.precedence,
+            constraints: config.constraints,
+            policy: config.policy,
+            instances,
+        };
+        // A service that is not enabled neither takes requests nor stands in another one's way.
+        if service.enabled {
+            for entry in &service.matches {
+                self.by_match.insert(match_key(entry), service.cs_id);
+            }
+        }
+        self.services.insert(service.cs_id, service);
+    }
+
+    fn remove(&mut self, cs_id: CsId) {
+        let Some(service) = self.services.remove(&cs_id) else { return };
+        for entry in &service.matches {
+            let key = match_key(entry);
+            if self.by_match.get(&key) == Some(&cs_id) {
+                self.by_match.remove(&key);
+            }
+        }
+        for instance in &service.instances {
+            if let Some(count) = self.egresses.get_mut(&instance.egress) {
+                *count -= 1;
+                if *count == 0 {
+                    self.egresses.remove(&instance.egress);
+                }
+            }
+        }
+    }
+
+    /// The nodes that are the egress of some instance.
+    pub(super) fn egresses(&self) -> impl Iterator<Item = NodeIx> {
+        self.egresses.keys().copied()
     }
 
     /// The service with this identity.
     pub fn service(&self, cs_id: CsId) -> Option<&Service> {
-        self.services.get(*self.by_id.get(&cs_id)?)
+        self.services.get(&cs_id)
     }
 
     pub(super) fn instances_mut(&mut self) -> impl Iterator<Item = &mut Instance> {
-        self.services.iter_mut().flat_map(|service| service.instances.iter_mut())
+        self.services.values_mut().flat_map(|service| service.instances.iter_mut())
+    }
+
+    pub(super) fn instances_of_mut(&mut self, cs_id: CsId) -> impl Iterator<Item = &mut Instance> {
+        self.services.get_mut(&cs_id).into_iter().flat_map(|service| service.instances.iter_mut())
     }
 
     /// The service that a destination names; never more than one, since overlapping services are no valid
@@ -137,7 +179,7 @@ impl Catalogue {
         [(protocol, port), (protocol, 0), (0, port), (0, 0)]
             .into_iter()
             .find_map(|(protocol, port)| self.by_match.get(&(destination.address, protocol, port)))
-            .and_then(|at| self.services.get(*at))
+            .and_then(|cs_id| self.services.get(cs_id))
     }
 
     /// The service that a request means: by its destination, by its own CS-ID, or by both where they agree or a

@@ -1,5 +1,6 @@
 //! What a C-PS is configured with, already in the engine's words.
 
+use super::services::Services;
 use cats_engine_types::{
     Constraints, CsId, CsciId, Gas, Health, Lifetime, Locator, Micros, NodeId, PolicyVersion, Price,
     RoutingDomain, Score, ServiceMatch, TenantId,
@@ -11,8 +12,8 @@ use std::time::Duration;
 pub struct CpsConfig {
     /// Stands in each decision; the revision that the configuration was committed as.
     pub policy_version: PolicyVersion,
-    /// Services, ordered by CS-ID.
-    pub services: Vec<ServiceConfig>,
+    /// Services.
+    pub services: Services,
     /// Static metrics, ordered by CS-ID and CSCI-ID.
     pub metrics: Vec<StaticMetric>,
     /// Network metrics.
@@ -39,7 +40,7 @@ impl Default for CpsConfig {
     fn default() -> Self {
         Self {
             policy_version: PolicyVersion::default(),
-            services: Vec::new(),
+            services: Services::default(),
             metrics: Vec::new(),
             paths: Vec::new(),
             forwarders: Vec::new(),

@@ -213,21 +213,23 @@ impl Cps {
     pub fn configure(&mut self, config: CpsConfig, now: Instant) {
         self.now = now;
         let nodes = &mut self.nodes;
-        self.catalogue = Catalogue::new(&config.services, |instance| nodes.intern(&instance.egress));
+        let (before, after) = (&self.config.services, &config.services);
+        let changed = self.catalogue.follow(before, after, |instance| nodes.intern(&instance.egress));
         self.cst.configure(&config.metrics, now);
         self.nst.configure(&config.paths, |node| nodes.intern(node));
         self.config = config;
         self.configured = true;
         self.decisions.truncate(self.config.decision_history);
         self.forget_nodes();
-        refresh(&self.nodes, self.catalogue.instances_mut());
+        for cs_id in changed {
+            refresh(&self.nodes, self.catalogue.instances_of_mut(cs_id));
+        }
         self.start_sweep();
     }
 
     /// Forgets nodes that nothing names any more, once they are more than the others.
     fn forget_nodes(&mut self) {
-        let instances = self.catalogue.services().iter().flat_map(|service| &service.instances);
-        let mut used: BTreeSet<NodeIx> = instances.map(|instance| instance.egress).collect();
+        let mut used: BTreeSet<NodeIx> = self.catalogue.egresses().collect();
         let paths = self.nst.configured().iter().flat_map(|path| [&path.ingress, &path.egress]);
         let forwarders = self.config.forwarders.iter().map(|forwarder| &forwarder.node);
         let names = paths.chain(forwarders).chain(&self.config.local_forwarder);

@@ -1,6 +1,6 @@
 //! Bounds of number and rate: each is reached, refuses by its name, and leaves established flows alone.
 
-use crate::domain::{B, Domain, config, csci, events, ingress, key, node, path_request, refusal};
+use crate::domain::{B, Domain, config, csci, events, first, ingress, key, node, path_request, refusal};
 use cats_engine_core::cps::{Event, FlowState};
 use cats_engine_types::{FlowKey, Gas, Limit, Protocol, RemovalReason, RequestFailure, TenantId};
 use std::time::Duration;
@@ -105,7 +105,7 @@ fn an_ipv6_client_is_its_whole_64() {
     let mut config = config();
     let address = "2001:db8::100".parse().unwrap();
     let matched = cats_engine_types::ServiceMatch { address, protocol: None, port: None };
-    config.services[0].matches.push(matched);
+    first(&mut config).matches.push(matched);
     config.admission.client_rate = 1;
     let mut domain = Domain::with(config);
     let mut ask = |client: &str| {

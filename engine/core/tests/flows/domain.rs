@@ -77,7 +77,7 @@ pub(crate) fn config() -> CpsConfig {
     };
     let forwarder = |name: &str| ForwarderConfig { node: node(name), tenants: Vec::new() };
     CpsConfig {
-        services: vec![service(1, "192.0.2.100")],
+        services: [service(1, "192.0.2.100")].into_iter().collect(),
         metrics: vec![metric(1, A, 4_000), metric(1, B, 5_000)],
         paths: vec![path("EF-1", 5_000), path("EF-2", 3_000)],
         forwarders: ["IF-1", "IF-2", "EF-1", "EF-2"].map(forwarder).to_vec(),
@@ -316,4 +316,10 @@ pub(crate) fn events(outputs: &[Output]) -> Vec<Event> {
         _ => None,
     };
     outputs.iter().filter_map(event).collect()
+}
+
+/// The first service of a configuration.
+pub(crate) fn first(config: &mut CpsConfig) -> &mut ServiceConfig {
+    let cs_id = config.services.iter().next().unwrap().cs_id;
+    config.services.get_mut(cs_id).unwrap()
 }

@@ -1,7 +1,8 @@
 //! Faults: of instances, of paths, of the control plane and of the data plane.
 
 use crate::domain::{
-    A, B, Domain, config, csci, egress, events, install, key, node, path_for, path_request, refusal, removals,
+    A, B, Domain, config, csci, egress, events, first, install, key, node, path_for, path_request, refusal,
+    removals,
 };
 use cats_engine_core::cps::{ControlPlane, DataPlane, Event, FlowState};
 use cats_engine_types::{
@@ -89,7 +90,7 @@ fn a_failed_instance_ends_its_flows_and_no_other_instance_takes_them() {
     };
     let gone: fn(&mut Domain) = |domain| {
         let mut config = config();
-        config.services[0].instances.remove(1);
+        first(&mut config).instances.remove(1);
         domain.cps.configure(config, domain.now);
     };
     let undeliverable: fn(&mut Domain) = |domain| {

@@ -1,7 +1,7 @@
 //! Which service a request means, and who may ask.
 
 use crate::domain::{
-    B, Domain, config, cs_id, csci, ingress, key, metric, node, path_request, refusal, service,
+    B, Domain, config, cs_id, csci, first, ingress, key, metric, node, path_request, refusal, service,
 };
 use cats_engine_core::cps::{FlowState, Precedence};
 use cats_engine_types::{
@@ -10,8 +10,8 @@ use cats_engine_types::{
 
 fn two_services(precedence: Precedence) -> Domain {
     let mut config = config();
-    config.services[0].precedence = precedence;
-    config.services.push(service(2, "192.0.2.200"));
+    first(&mut config).precedence = precedence;
+    config.services.insert(service(2, "192.0.2.200"));
     config.metrics.push(metric(2, B, 1_000));
     Domain::with(config)
 }
@@ -52,7 +52,7 @@ fn destination_and_cs_id_are_never_combined_in_silence() {
 fn a_match_without_protocol_and_port_takes_all_of_the_address() {
     let mut config = config();
     let address = "192.0.2.100".parse().unwrap();
-    config.services[0].matches = vec![ServiceMatch { address, protocol: None, port: None }];
+    first(&mut config).matches = vec![ServiceMatch { address, protocol: None, port: None }];
     let mut domain = Domain::with(config);
     for protocol in [Protocol::TCP, Protocol::UDP] {
         let mut request = domain.request(1);
@@ -66,7 +66,7 @@ fn a_service_that_is_not_enabled_takes_no_new_flow_and_keeps_its_old_ones() {
     let mut domain = Domain::new();
     domain.active(1);
     let mut off = config();
-    off.services[0].enabled = false;
+    first(&mut off).enabled = false;
     domain.cps.configure(off, domain.now);
     domain.settle();
     assert_eq!(domain.outputs(), []);
@@ -103,7 +103,7 @@ fn only_an_attached_ingress_asks_and_only_in_its_own_name() {
 fn the_tenant_must_be_one_of_the_ingress_and_of_the_service() {
     let mut config = config();
     config.forwarders[0].tenants = vec![TenantId(1), TenantId(2)];
-    config.services[0].tenants = vec![TenantId(2), TenantId(3)];
+    first(&mut config).tenants = vec![TenantId(2), TenantId(3)];
     let mut domain = Domain::with(config);
     let mut ask = |tenant| {
         let mut request = domain.request(1);
@@ -172,8 +172,8 @@ fn an_ipv6_flow_gets_the_ipv6_locator_of_the_instance() {
     let mut config = config();
     let address = "2001:db8::100".parse().unwrap();
     let port = Some(443);
-    config.services[0].matches.push(ServiceMatch { address, protocol: Some(Protocol::TCP), port });
-    config.services[0].instances[1].v6 = None;
+    first(&mut config).matches.push(ServiceMatch { address, protocol: Some(Protocol::TCP), port });
+    first(&mut config).instances[1].v6 = None;
     let mut domain = Domain::with(config);
     let mut request = domain.request(1);
     let client = "[2001:db8::10]:51000".parse().unwrap();

@@ -1,7 +1,7 @@
 //! Established flows: what moves them, what ends them, what they share.
 
 use crate::domain::{A, B, Domain, config, csci, key, node, removals};
-use cats_engine_core::cps::{CpsConfig, FlowState};
+use cats_engine_core::cps::{CpsConfig, FlowState, Services};
 use cats_engine_types::{BindingEvent, Gas, Generation, Micros, RemovalReason};
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn flows_of_a_service_that_left_the_configuration_end() {
     let mut domain = Domain::new();
     let binding = domain.active(1);
     let mut config = config();
-    config.services.clear();
+    config.services = Services::default();
     domain.cps.configure(config, domain.now);
     domain.settle();
     assert_eq!(removals(&domain.outputs()), [(binding.transaction, RemovalReason::Unconfigured)]);

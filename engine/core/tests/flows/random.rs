@@ -1,6 +1,6 @@
 //! Random inputs in random order: what must hold after each of them.
 
-use crate::domain::{A, B, Domain, config, egress, ingress, key, node, path_for};
+use crate::domain::{A, B, Domain, config, egress, first, ingress, key, node, path_for};
 use cats_engine_core::cps::{FlowState, Output};
 use cats_engine_types::{
     Binding, BindingEvent, BindingStatus, Counters, DeliveryState, Gas, Generation, Health, InstallFailure,
@@ -110,7 +110,7 @@ fn change(domain: &mut Domain, step: &Step) {
             config.metrics[1].health = if *health { Health::Healthy } else { Health::Unhealthy };
             config.metrics[1].gas = slots.map_or(Gas::Unlimited, Gas::Slots);
             if !instances {
-                config.services[0].instances.remove(0);
+                first(&mut config).instances.remove(0);
             }
             domain.cps.configure(config, domain.now);
         }

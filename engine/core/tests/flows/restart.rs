@@ -1,7 +1,7 @@
 //! Restarts of the C-PS and of forwarders.
 
 use crate::domain::{
-    A, B, Domain, config, csci, egress, events, ingress, key, node, path_request, refusal, removals,
+    A, B, Domain, config, csci, egress, events, first, ingress, key, node, path_request, refusal, removals,
 };
 use cats_engine_core::cps::{Event, FlowState};
 use cats_engine_types::{
@@ -85,7 +85,7 @@ fn what_cannot_be_taken_over_is_removed() {
     let mut before = Domain::new();
     let binding = before.active(1);
     let mut without = config();
-    without.services[0].instances.remove(1);
+    first(&mut without).instances.remove(1);
     let outputs = restored(&mut successor(without), &binding);
     assert_eq!(removals(&outputs), [(binding.transaction, RemovalReason::Unconfigured)]);
 
@@ -168,7 +168,7 @@ fn nodes_that_the_configuration_no_longer_names_are_forgotten() {
     domain.active(1);
     for round in 0..1_000 {
         let mut config = config();
-        config.services[0].instances[0].egress = node(&format!("EF-{}", 100 + round));
+        first(&mut config).instances[0].egress = node(&format!("EF-{}", 100 + round));
         config.paths[0].egress = node(&format!("EF-{}", 100 + round));
         domain.cps.configure(config, domain.now);
         domain.settle();
@@ -187,7 +187,7 @@ fn an_ingress_that_comes_back_is_told_again_what_ended() {
     let binding = domain.active(1);
     domain.cps.handle_detached(&node("IF-1"), domain.now);
     let mut config = config();
-    config.services[0].instances.remove(1);
+    first(&mut config).instances.remove(1);
     domain.cps.configure(config, domain.now);
     domain.settle();
     assert_eq!(removals(&domain.outputs()).len(), 1, "nobody hears it");
@@ -230,7 +230,7 @@ fn an_instance_that_moved_is_not_given_to_a_flow_again() {
     let mut domain = Domain::new();
     domain.active(1);
     let mut config = config();
-    config.services[0].instances[1].v4 =
+    first(&mut config).instances[1].v4 =
         Some(Locator { address: "198.51.100.22".parse().unwrap(), port: None });
     domain.cps.configure(config, domain.now);
     domain.settle();

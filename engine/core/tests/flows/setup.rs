@@ -1,7 +1,7 @@
 //! From the first packet to the committed binding.
 
 use crate::domain::{
-    A, B, Domain, config, csci, events, install, key, node, path_for, path_request, refusal,
+    A, B, Domain, config, csci, events, first, install, key, node, path_for, path_request, refusal,
 };
 use cats_engine_core::cps::{FlowState, Output};
 use cats_engine_types::{
@@ -105,7 +105,7 @@ fn the_decision_records_what_it_was_made_from() {
     let mut domain = Domain::with({
         let mut config = config();
         config.policy_version = cats_engine_types::PolicyVersion(42);
-        config.services[0].instances[0].enabled = true;
+        first(&mut config).instances[0].enabled = true;
         config.metrics[0].gas = Gas::Slots(0);
         config
     });

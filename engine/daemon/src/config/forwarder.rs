@@ -5,7 +5,7 @@ use cats_datapath_core::{
     AccessInterface, DeliveryConfig, EgressConfig, ForwarderConfig, IngressConfig, PendingLimits, Sids,
 };
 use cats_engine_core::config::{CATS, Violation, node, noted};
-use cats_engine_core::cps::{Admission, ServiceConfig};
+use cats_engine_core::cps::{Admission, ServiceConfig, Services};
 use cats_engine_types::{
     CsId, CsciId, Encapsulation, Locator, NodeId, Protocol, Segments, ServiceAddress, TenantId,
 };
@@ -22,11 +22,7 @@ fn flow_limit(cats: &Cats) -> u32 {
     cats.base.flow_limits.unwrap_or_else(|| u32::try_from(Admission::default().flows).unwrap_or(u32::MAX))
 }
 
-pub(super) fn read(
-    cats: &Cats,
-    services: &[ServiceConfig],
-    violations: &mut Vec<Violation>,
-) -> Option<Forwarding> {
+pub(super) fn read(cats: &Cats, services: &Services, violations: &mut Vec<Violation>) -> Option<Forwarding> {
     let forwarder = &cats.forwarder;
     if forwarder.ingress.is_none() && forwarder.egress.is_none() {
         return None;
@@ -55,7 +51,7 @@ pub(super) fn read(
     Some(Forwarding { config, max_segments: ingress.map_or(0, |ingress| ingress.max_segments()), remote })
 }
 
-fn read_ingress(cats: &Cats, ingress: &model::Ingress, services: &[ServiceConfig]) -> IngressConfig {
+fn read_ingress(cats: &Cats, ingress: &model::Ingress, services: &Services) -> IngressConfig {
     let access = |entry: &std::sync::Arc<model::AccessInterface>| AccessInterface {
         name: entry.name.clone(),
         tenant: TenantId(entry.tenant()),
@@ -90,7 +86,7 @@ type Standing = BTreeSet<(ServiceAddress, CsId)>;
 /// The addresses that the data plane looks for. A service without a protocol is there with both. One that is not
 /// enabled has an address that no enabled one has, so that its packets come to the path selector, which refuses new
 /// flows; elsewhere its established flows stand.
-fn addresses(services: &[ServiceConfig]) -> (Addresses, Standing) {
+fn addresses(services: &Services) -> (Addresses, Standing) {
     let (mut found, mut standing) = (Addresses::new(), Standing::new());
     let (enabled, disabled): (Vec<_>, Vec<_>) = services.iter().partition(|service| service.enabled);
     for service in enabled.into_iter().chain(disabled) {

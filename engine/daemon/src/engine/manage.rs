@@ -4,6 +4,7 @@ use super::{Engine, Now};
 use crate::change::{fault_of, model_change};
 use crate::config::{Desired, desired};
 use crate::plane::Plane;
+use cats_engine_core::config::Checked;
 use cats_engine_transport::management::{Attached, Call, Change, ConfigId, Fault};
 use cats_engine_types::Revision;
 use cats_yang_model::Config;
@@ -13,7 +14,7 @@ use cats_yang_model::Config;
 pub(super) struct Prepared {
     revision: Revision,
     changes: Vec<Change>,
-    config: Config,
+    config: Checked,
     desired: Desired,
 }
 
@@ -64,9 +65,9 @@ impl<P: Plane> Engine<P> {
             vec![fault("/", "malformed-message", format!("the snapshot is no JSON: {error}"))]
         })?;
         let config = Config::from_json(&json).map_err(|error| vec![fault_of(&error)])?;
-        let desired = desired(&Config::default(), &config, id.revision)?;
+        let (config, desired) = desired(&Checked::default(), config, id.revision)?;
         self.store
-            .write_snapshot(&id, &config)
+            .write_snapshot(&id, config.config())
             .map_err(|error| vec![fault("/", "operation-failed", error.to_string())])?;
         tracing::info!(revision = %id.revision, "configuration taken over");
         self.id = id;
@@ -87,12 +88,12 @@ impl<P: Plane> Engine<P> {
                 format!("the engine runs revision {}, the changes start from {base}", self.id.revision);
             return Err(vec![fault("/", "operation-failed", message)]);
         }
-        let mut config = self.config.clone();
+        let mut config = self.config.config().clone();
         for change in &changes {
             let change = model_change(change).map_err(|fault| vec![fault])?;
             config.apply(&change).map_err(|error| vec![fault_of(&error)])?;
         }
-        let desired = desired(&self.config, &config, revision)?;
+        let (config, desired) = desired(&self.config, config, revision)?;
         Ok(Prepared { revision, changes, config, desired })
     }
 
@@ -122,7 +123,7 @@ impl<P: Plane> Engine<P> {
         self.id.revision = revision;
         self.config = config;
         // The commit is decided: a full disk costs a snapshot after the next start, not the commit.
-        if let Err(error) = self.store.write_commit(&self.id, &changes, &self.config) {
+        if let Err(error) = self.store.write_commit(&self.id, &changes, self.config.config()) {
             tracing::error!(%error, "the configuration could not be stored");
         }
         self.apply(desired, now);

@@ -202,7 +202,7 @@ fn whole() -> Config {
 fn a_path_selector_reads_all_that_is_configured() {
     let new = whole();
     let mut violations = Vec::new();
-    let services = super::services::services(&new.cats, &mut violations);
+    let services = super::services::all(&new.cats, &mut violations);
     let cps = path_selector(&new.cats, services, None, Revision(3), &mut violations).unwrap();
     assert_eq!(violations, []);
     assert_eq!((cps.policy_version.0, cps.admission.flows, cps.lifetime.idle), (3, 77, None));
@@ -214,14 +214,14 @@ fn a_path_selector_reads_all_that_is_configured() {
     assert_eq!((metric.computing_time, metric.delay), (Micros(1_500), Some(Micros(7_000))));
     assert_eq!((metric.valid_for, metric.priority), (Some(Duration::from_secs(60)), Some(4)));
     assert_eq!(cps.paths[0].delay, Some(Micros(250)));
-    let off = path_selector(&Config::default().cats, Vec::new(), None, Revision(1), &mut violations);
+    let off = path_selector(&Config::default().cats, Services::default(), None, Revision(1), &mut violations);
     assert_eq!(off, None);
 }
 
 #[test]
 fn a_service_is_read_with_its_policy_and_instances() {
-    let services = super::services::services(&whole().cats, &mut Vec::new());
-    let service = &services[0];
+    let services = super::services::all(&whole().cats, &mut Vec::new());
+    let service = services.iter().next().unwrap();
     assert_eq!((service.precedence, service.policy.rank), (Precedence::CsId, Rank::Affinity));
     assert_eq!(service.policy.weights, Some(Weights { price: 2, total_delay: 1, memory_ratio: 0 }));
     assert_eq!(service.constraints.max_total_delay, Some(Micros(12_500)));
@@ -230,7 +230,7 @@ fn a_service_is_read_with_its_policy_and_instances() {
     let instance = &service.instances[0];
     assert_eq!(instance.v4.unwrap().to_string(), "198.51.100.21:8443");
     assert_eq!(instance.v6.unwrap().to_string(), "2001:db8:21::1");
-    assert_eq!(services[1].policy.rank, Rank::ClosestPrice(Price(9)));
+    assert_eq!(services.iter().nth(1).unwrap().policy.rank, Rank::ClosestPrice(Price(9)));
 }
 
 #[test]

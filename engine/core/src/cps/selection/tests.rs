@@ -6,6 +6,7 @@ use crate::cps::config::{InstanceConfig, PathMetric, Precedence, ServiceConfig, 
 use crate::cps::cst::Cst;
 use crate::cps::nodes::Nodes;
 use crate::cps::nst::Nst;
+use crate::cps::services::Services;
 use cats_engine_types::{CsId, Health, NodeId, Price, Score};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -67,7 +68,9 @@ fn tables(policy: Policy, sites: &[Site]) -> Tables {
         policy,
         instances: instances.collect(),
     };
-    let mut catalogue = Catalogue::new(&[config], |instance| nodes.intern(&instance.egress));
+    let mut catalogue = Catalogue::default();
+    let configs = [config].into_iter().collect();
+    catalogue.follow(&Services::default(), &configs, |instance| nodes.intern(&instance.egress));
     for instance in catalogue.instances_mut() {
         for (_, status) in instance.v4.iter_mut() {
             *status = DeliveryStatus::Ready;

@@ -49,7 +49,7 @@ impl<P: Plane> Engine<P> {
             sum.0 = sum.0.saturating_add(tally.packets);
             sum.1 = sum.1.saturating_add(tally.octets);
         }
-        let configured = &self.config.cats.traffic_classifiers.traffic_classifier;
+        let configured = &self.config.config().cats.traffic_classifiers.traffic_classifier;
         let known: Vec<String> = configured.values().map(|entry| entry.cs_id.to_string()).collect();
         let entry = |(cs_id, (packets, octets)): (CsId, (u64, u64))| {
             json!({
