@@ -3,17 +3,20 @@
 use crate::infoset;
 use crate::input::Input;
 use crate::laws;
-use crate::schema::{A, B, schema};
+use crate::schema::{A, B, C, schema};
 use cats_mgmtd_netconf::{Answer, Echo, RawReply, Reply, write_reply};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{DefaultOperation, Ops, Tree, edit, xml};
 
+/// So many edits are made of one input.
+const EDITS: usize = 16;
+
 /// Parts that a zero byte separates, each a byte for the default operation and the content of a `<config>`, with the
-/// prefixes a, b, nc and y declared. A refused edit has errors that can be told, and every tree keeps the laws.
+/// prefixes a, b, c, nc and y declared. A refused edit has errors that can be told, and every tree keeps the laws.
 pub fn edit_config(data: &[u8]) {
     let schema = schema();
     let mut tree = Tree::new();
-    for part in Input(data).parts() {
+    for part in Input(data).parts().filter(|part| !part.is_empty()).take(EDITS) {
         let mut part = Input(part);
         let default = match part.byte() % 3 {
             0 => DefaultOperation::Merge,
@@ -34,9 +37,9 @@ pub fn edit_config(data: &[u8]) {
     laws::configuration(&tree);
 }
 
-fn config(content: &str) -> String {
+pub(crate) fn config(content: &str) -> String {
     format!(
-        "<config xmlns:a=\"{A}\" xmlns:b=\"{B}\" xmlns:nc=\"{}\" xmlns:y=\"{}\">{content}</config>",
+        "<config xmlns:a=\"{A}\" xmlns:b=\"{B}\" xmlns:c=\"{C}\" xmlns:nc=\"{}\" xmlns:y=\"{}\">{content}</config>",
         xml::NETCONF,
         xml::YANG
     )

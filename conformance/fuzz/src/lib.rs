@@ -16,6 +16,7 @@ mod paths;
 mod rpc;
 mod schema;
 mod session;
+mod validate;
 mod xpath;
 
 pub use edit::edit_config;
@@ -25,6 +26,7 @@ pub use json::json;
 pub use paths::paths;
 pub use rpc::rpc;
 pub use session::session;
+pub use validate::validate;
 pub use xpath::xpath;
 
 /// A target: its name, which is that of its corpus folder and of its program, and what it runs.
@@ -39,5 +41,6 @@ pub const TARGETS: &[Target] = &[
     ("paths", paths),
     ("rpc", rpc),
     ("session", session),
+    ("validate", validate),
     ("xpath", xpath),
 ];

@@ -1,4 +1,5 @@
-//! The schema that the targets work on: every type and every kind of node once, in two modules that are entwined.
+//! The schema that the targets work on: every type and every kind of node once, in two modules that are entwined, and
+//! every kind of constraint in a third one.
 
 use cats_yang_tree::build::{SchemaBuilder, Scope, Ty};
 use cats_yang_tree::schema::{Canonical, Schema};
@@ -9,12 +10,18 @@ pub(crate) const A: &str = "urn:fuzz:a";
 /// Namespace of the second module, prefix `fb`.
 pub(crate) const B: &str = "urn:fuzz:b";
 
+/// Namespace of the third module, prefix `fc`, which is about constraints.
+pub(crate) const C: &str = "urn:fuzz:c";
+
 static SCHEMA: OnceLock<Schema> = OnceLock::new();
 
 /// The schema, made once.
 pub(crate) fn schema() -> &'static Schema {
     SCHEMA.get_or_init(|| {
-        let built = SchemaBuilder::new().module("fuzz-a", A, "fa", first).module("fuzz-b", B, "fb", second);
+        let built = SchemaBuilder::new()
+            .module("fuzz-a", A, "fa", first)
+            .module("fuzz-b", B, "fb", second)
+            .module("fuzz-c", C, "fc", third);
         built.build().expect("the schema is right")
     })
 }
@@ -148,6 +155,49 @@ fn second(m: &mut Scope<'_>) {
                 l.leaf("what", Ty::string());
                 l.list("part", &[], |l| {
                     l.leaf("text", Ty::string());
+                });
+            });
+        });
+    });
+}
+
+fn third(m: &mut Scope<'_>) {
+    m.container("rules", |c| {
+        c.leaf("a", Ty::uint8()).must(". > 1 or not(../fuzz-c:b)");
+        c.leaf("b", Ty::string()).when("../fuzz-c:a = 5");
+        c.leaf("d", Ty::string()).default("x").when("../fuzz-c:b");
+        c.leaf("total", Ty::uint8()).must(". = count(../fuzz-c:list)");
+        c.leaf("far", Ty::string()).must("/fuzz-a:top/fuzz-a:left = .");
+        c.leaf("here", Ty::string()).must("../fuzz-c:opt/fuzz-c:level != 3");
+        c.leaf("one", Ty::leafref("../list/k"));
+        c.leaf_list("some", Ty::leafref("../list/v")).elements(0, Some(3));
+        c.leaf_list("sum", Ty::uint8()).must("sum(../fuzz-c:sum) < 20").user_ordered();
+        c.list("list", &["k"], |l| {
+            l.leaf("k", Ty::string());
+            l.leaf("v", Ty::uint8()).default("1");
+            l.leaf("next", Ty::leafref("../../list/k")).must("not(. = ../fuzz-c:k)");
+            l.leaf("need", Ty::uint8()).mandatory().when("../fuzz-c:v = 3");
+            l.container("in", |c| {
+                c.leaf("w", Ty::uint8());
+                c.leaf("x", Ty::uint8())
+                    .must("../../../fuzz-c:list[fuzz-c:k = current()/../../fuzz-c:next]/fuzz-c:v > .");
+            });
+        })
+        .unique(&["v", "in/w"])
+        .must("fuzz-c:in/fuzz-c:w or not(preceding-sibling::fuzz-c:list[fuzz-c:v = 2])");
+        c.presence("opt", |c| {
+            c.leaf("must-be", Ty::uint8()).mandatory();
+            c.leaf("level", Ty::uint8()).default("3");
+        })
+        .when("not(../fuzz-c:total)");
+        c.choice("which", |choice| {
+            choice.case("first", |c| {
+                c.leaf("x1", Ty::uint8()).mandatory();
+                c.leaf("x2", Ty::uint8()).default("4").must("../fuzz-c:x1 < .");
+            });
+            choice.case("second", |c| {
+                c.container("box", |c| {
+                    c.leaf_list("y", Ty::uint8()).elements(2, None);
                 });
             });
         });

@@ -84,6 +84,11 @@ fn sessions_answer_every_request_in_any_pieces() {
 }
 
 #[test]
+fn what_is_valid_does_not_depend_on_what_was_valid_before() {
+    replay("validate");
+}
+
+#[test]
 fn expressions_mean_the_same_however_they_are_evaluated() {
     replay("xpath");
 }
