@@ -18,7 +18,7 @@ requirements=$root/conformance/python-requirements.txt
 nextest_version=0.9.143
 
 build_packages="cmake gcc g++ make pkg-config libpcre2-dev ca-certificates python3 python3-venv"
-test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client curl procps tmux clang libbpf-dev libelf-dev zlib1g-dev"
+test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client curl procps tmux clang libbpf-dev libelf-dev zlib1g-dev yangcli"
 bench_packages="netconfd openssh-server"
 
 say() { echo "setup: $*" >&2; }

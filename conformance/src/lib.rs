@@ -6,6 +6,7 @@
 //! dropped, and is swept by the next lab if its maker died.
 
 pub mod capture;
+pub mod clients;
 pub mod command;
 pub mod configuration;
 pub mod demo;

@@ -91,6 +91,7 @@ fn every_operation_is_served_in_both_framings() -> Result<()> {
             ("<lock><target><running/></target></lock>", "<ok"),
             (edit, "<ok"),
             ("<validate><source><candidate/></source></validate>", "<ok"),
+            ("<commit><confirmed/><confirm-timeout>300</confirm-timeout></commit>", "<ok"),
             ("<commit/>", "<ok"),
             (GET, "<knob>12</knob>"),
             (
