@@ -126,13 +126,14 @@ impl Walk {
                     }
                 }
             }
-            (Entries::Ranked { by_key: a, .. }, Entries::Ranked { by_key: b, .. }) => {
+            (Entries::Ranked { by_key: a, .. }, Entries::Ranked { by_key: b, order }) => {
                 let mut reordered = false;
+                let mut added = Vec::new();
                 let mut changed = Vec::new();
                 for difference in a.diff(b) {
                     match difference {
                         Difference::Removed(key, old) => self.deleted(id, key, old.value()),
-                        Difference::Added(..) => reordered = true,
+                        Difference::Added(key, new) => added.push((new.rank(), key, new.value())),
                         Difference::Changed(key, old, new) => {
                             reordered |= !old.same_rank(new);
                             changed.push((key, old.value(), new.value()));
@@ -143,7 +144,14 @@ impl Walk {
                     self.within(id, Some(key.clone()), |walk| V::compare(walk, old, new));
                 }
                 if reordered {
-                    self.order(id, old, new);
+                    return self.order(id, old, new);
+                }
+                // What is in both kept its rank, so nothing moved.
+                added.sort_by_key(|(rank, ..)| *rank);
+                for (rank, key, new) in added {
+                    let before = order.rank(&rank).checked_sub(1).and_then(|at| order.nth(at));
+                    let position = before.map_or(Position::First, |(_, key)| Position::After(key.clone()));
+                    self.created(id, key, new, Some(position));
                 }
             }
             // One schema gives a list one order.

@@ -32,6 +32,11 @@ impl<V> Ranked<V> {
         &self.value
     }
 
+    /// Where it stands: growing along the order.
+    pub(crate) fn rank(&self) -> u64 {
+        self.rank
+    }
+
     /// Have both the same rank? Then the same entries stand before them, if no others changed.
     pub(crate) fn same_rank(&self, other: &Self) -> bool {
         self.rank == other.rank
@@ -238,9 +243,12 @@ impl<V: Clone> Entries<V> {
             Entries::Ranked { by_key, order } => {
                 let rank = match by_key.get(&key) {
                     Some(entry) => entry.rank,
-                    None => order.last().map_or(GAP, |(last, _)| last.saturating_add(GAP)),
+                    None => {
+                        let rank = order.last().map_or(GAP, |(last, _)| last.saturating_add(GAP));
+                        order.insert(rank, key.clone());
+                        rank
+                    }
                 };
-                order.insert(rank, key.clone());
                 by_key.insert(key, Ranked { rank, value });
             }
         }
@@ -368,8 +376,10 @@ impl<V: PartialEq> PartialEq for Entries<V> {
                 Entries::Ranked { by_key, order },
                 Entries::Ranked { by_key: other_by_key, order: other_order },
             ) => {
-                by_key.ptr_eq(other_by_key) && order.ptr_eq(other_order)
-                    || order.len() == other_order.len()
+                // Where the order is shared the ranks are, and maps compare at the cost of what differs.
+                order.ptr_eq(other_order) && by_key == other_by_key
+                    || !order.ptr_eq(other_order)
+                        && order.len() == other_order.len()
                         && order.values().eq(other_order.values())
                         && by_key
                             .iter()
