@@ -212,3 +212,66 @@ impl Catalogue {
 fn match_key(entry: &ServiceMatch) -> (IpAddr, u8, u16) {
     (entry.address, entry.protocol.map_or(0, |protocol| protocol.0), entry.port.unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cps::nodes::Nodes;
+    use cats_engine_types::Protocol;
+
+    fn service(number: u32, address: [u8; 4], egresses: &[&str]) -> ServiceConfig {
+        let instance = |(at, egress): (u32, &&str)| InstanceConfig {
+            csci_id: CsciId::number(at).unwrap(),
+            enabled: true,
+            egress: egress.parse().unwrap(),
+            v4: None,
+            v6: None,
+        };
+        ServiceConfig {
+            cs_id: CsId::number(number).unwrap(),
+            name: None,
+            enabled: true,
+            matches: vec![ServiceMatch { address: address.into(), protocol: None, port: Some(80) }],
+            tenants: Vec::new(),
+            precedence: Precedence::Reject,
+            constraints: Constraints::default(),
+            policy: Policy::default(),
+            instances: (1..).zip(egresses).map(instance).collect(),
+        }
+    }
+
+    #[test]
+    fn a_catalogue_that_follows_a_change_is_the_one_of_the_new_configuration() {
+        let (here, there) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+        let steps = [
+            vec![service(1, here, &["A", "A", "B"]), service(2, there, &["C"])],
+            // The addresses change hands.
+            vec![service(1, there, &["A"]), service(2, here, &["C", "B"])],
+            vec![service(2, here, &["C"])],
+            vec![service(1, here, &[]), service(3, there, &["B"])],
+            vec![],
+        ];
+        let mut nodes = Nodes::default();
+        let (mut catalogue, mut before) = (Catalogue::default(), Services::default());
+        for step in steps {
+            let after: Services = step.iter().cloned().collect();
+            catalogue.follow(&before, &after, |instance| nodes.intern(&instance.egress));
+            let mut whole = Catalogue::default();
+            whole.follow(&Services::default(), &after, |instance| nodes.intern(&instance.egress));
+            for address in [here, there] {
+                let destination =
+                    ServiceAddress { address: address.into(), protocol: Protocol::TCP, port: 80 };
+                let of = |catalogue: &Catalogue| {
+                    catalogue.by_destination(&destination).map(|service| service.cs_id)
+                };
+                assert_eq!(of(&catalogue), of(&whole));
+                let configured =
+                    step.iter().find(|service| service.matches[0].address == destination.address);
+                assert_eq!(of(&catalogue), configured.map(|service| service.cs_id));
+            }
+            assert_eq!(catalogue.egresses, whole.egresses);
+            before = after;
+        }
+        assert!(catalogue.egresses.is_empty() && catalogue.services.is_empty());
+    }
+}
