@@ -29,7 +29,7 @@ pub(crate) fn parse(path: &str) -> Result<Vec<Step>, ApplyError> {
                 name.split_once(':').map_or(name.clone(), |(_, key)| key.to_owned())
             };
             reader.expect("=", "an equals sign")?;
-            predicates.push((key, reader.quoted()?));
+            predicates.push((key, reader.value()?));
             reader.expect("]", "a closing bracket")?;
         }
         steps.push(Step { member, predicates });
@@ -70,6 +70,21 @@ impl<'a> Reader<'a> {
         Ok(name.to_owned())
     }
 
+    /// A quoted value; one with quotes of both kinds is a `concat` of such.
+    fn value(&mut self) -> Result<String, ApplyError> {
+        if !self.rest().starts_with("concat(") {
+            return self.quoted();
+        }
+        self.expect("concat(", "a concatenation")?;
+        let mut value = self.quoted()?;
+        while self.rest().starts_with(',') {
+            self.expect(",", "a comma")?;
+            value.push_str(&self.quoted()?);
+        }
+        self.expect(")", "a comma or a closing parenthesis")?;
+        Ok(value)
+    }
+
     fn quoted(&mut self) -> Result<String, ApplyError> {
         let rest = self.rest();
         let Some(quote) = rest.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
@@ -94,6 +109,13 @@ mod tests {
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(steps[1].predicates, [pair("k", "x/[y]"), pair("j", "it's")]);
         assert_eq!(steps[2].predicates, [pair(".", "")]);
+    }
+
+    #[test]
+    fn a_value_with_both_quotes_is_put_together() {
+        let steps = parse("/m:a/ll[.=concat('x',\"'\",'\"y')]").unwrap();
+        assert_eq!(steps[1].predicates, [(".".to_owned(), "x'\"y".to_owned())]);
+        assert!(parse("/a[.=concat('x'").is_err() && parse("/a[.=concat('x' 'y')]").is_err());
     }
 
     #[test]
