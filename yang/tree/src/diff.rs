@@ -14,6 +14,7 @@ use crate::schema::{NodeId, Schema};
 use crate::tree::{Branch, Tree};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// The changes from one tree to another, in an order in which they can be applied.
@@ -71,17 +72,17 @@ pub enum Position {
     After(crate::path::Key),
 }
 
-/// A change in words: what the journal and the engine get.
+/// A change in words: what the journal and the engine get. The value is JSON, or its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Record {
+pub struct Record<V = serde_json::Value> {
     /// The instance path in the RFC 7951 form.
     pub path: String,
     /// `create`, `delete`, `replace` or `move`.
     pub operation: RecordOperation,
     /// The new value in the RFC 7951 form: a leaf's value, an object for containers and entries.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub value: Option<serde_json::Value>,
+    pub value: Option<V>,
     /// For user-ordered lists: absent, an empty string for the first place, or the path of the entry before.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub after: Option<String>,
@@ -119,7 +120,34 @@ impl ChangeSet {
 
     /// The changes in words.
     pub fn records(&self, schema: &Schema) -> Vec<Record> {
-        self.changes.iter().map(|change| record::encode(schema, change)).collect()
+        let value = |payload: &Payload, node| payload.to_json(schema, node);
+        self.changes.iter().map(|change| record::encode(schema, change, value)).collect()
+    }
+
+    /// The changes in words, with the texts of their values.
+    pub fn records_in_text(&self, schema: &Schema) -> Vec<Record<String>> {
+        let value = |payload: &Payload, node| {
+            let mut text = String::new();
+            // A String takes everything.
+            let _ = record::write_payload(schema, payload, node, &mut text);
+            text
+        };
+        self.changes.iter().map(|change| record::encode(schema, change, value)).collect()
+    }
+
+    /// Writes a JSON array of [`ChangeSet::records`], without building them.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn write_records(&self, schema: &Schema, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_char('[')?;
+        for (at, change) in self.changes.iter().enumerate() {
+            if at > 0 {
+                out.write_char(',')?;
+            }
+            record::write(schema, change, out)?;
+        }
+        out.write_char(']')
     }
 
     /// Changes from words. Old values are not in the words: they are taken from `base`.

@@ -50,10 +50,21 @@ pub fn write_branch(
         if at > 0 {
             out.write_char(',')?;
         }
-        write!(out, "\"{}\":", member(schema, id, module))?;
+        write_member(schema, id, module, out)?;
         write_data(schema, id, data, out)?;
     }
     out.write_char('}')
+}
+
+fn write_member(schema: &Schema, id: NodeId, outer: Option<ModuleId>, out: &mut dyn Write) -> fmt::Result {
+    let node = schema.node(id);
+    out.write_char('"')?;
+    if outer != Some(node.module) {
+        out.write_str(&schema.module(node.module).name)?;
+        out.write_char(':')?;
+    }
+    out.write_str(&node.name)?;
+    out.write_str("\":")
 }
 
 fn write_data(schema: &Schema, id: NodeId, data: &Data, out: &mut dyn Write) -> fmt::Result {
@@ -64,7 +75,7 @@ fn write_data(schema: &Schema, id: NodeId, data: &Data, out: &mut dyn Write) -> 
             array(entries.iter(), out, |entry, out| write_branch(schema, entry, Some(id), out))
         }
         Data::LeafList(entries) => array(entries.iter(), out, write_value),
-        Data::Any(text) => write!(out, "{}", Json::from(text.as_ref())),
+        Data::Any(text) => write_text(text, out),
     }
 }
 
@@ -83,6 +94,19 @@ fn array<'a, K: 'a, V: 'a>(
     out.write_char(']')
 }
 
-fn write_value(value: &Value, out: &mut dyn Write) -> fmt::Result {
-    write!(out, "{}", value.to_json())
+pub(crate) fn write_value(value: &Value, out: &mut dyn Write) -> fmt::Result {
+    match value.as_str() {
+        Some(text) => write_text(text, out),
+        None => write!(out, "{}", value.to_json()),
+    }
+}
+
+/// Writes a string with its quotes.
+pub(crate) fn write_text(text: &str, out: &mut dyn Write) -> fmt::Result {
+    if text.bytes().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')) {
+        return write!(out, "{}", Json::from(text));
+    }
+    out.write_char('"')?;
+    out.write_str(text)?;
+    out.write_char('"')
 }

@@ -4,6 +4,7 @@
 use crate::error::{Error, ErrorTag, Path, shown};
 use crate::schema::{ModuleId, NodeId, NodeKind, Schema};
 use crate::value::{Names, Token, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What tells an entry of a list or leaf-list from its siblings: the key values in `key` order, the value of
@@ -128,7 +129,7 @@ impl InstancePath {
 
     /// The RFC 7951 form.
     pub fn render(&self, schema: &Schema) -> Path {
-        let mut out = String::new();
+        let mut out = String::with_capacity(64);
         let mut module = None;
         for step in &self.steps {
             push_step(&mut out, schema, step, &mut |out, id: ModuleId| {
@@ -203,7 +204,7 @@ fn push_step(out: &mut String, schema: &Schema, step: &Step, qualify: &mut dyn F
         NodeKind::LeafList { .. } => {
             for value in key.values() {
                 out.push_str("[.=");
-                push_literal(out, &value.to_string());
+                push_literal(out, &text_of(value));
                 out.push(']');
             }
         }
@@ -214,19 +215,28 @@ fn push_step(out: &mut String, schema: &Schema, step: &Step, qualify: &mut dyn F
                 qualify(out, key.module);
                 out.push_str(&key.name);
                 out.push('=');
-                push_literal(out, &value.to_string());
+                push_literal(out, &text_of(value));
                 out.push(']');
             }
         }
     }
 }
 
+fn text_of(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
+}
+
 /// An XPath literal; a text with both quotes, which has none, as `concat()`.
 fn push_literal(out: &mut String, text: &str) {
+    let mut quoted = |quote: char| {
+        out.push(quote);
+        out.push_str(text);
+        out.push(quote);
+    };
     if !text.contains('\'') {
-        out.push_str(&format!("'{text}'"));
+        quoted('\'');
     } else if !text.contains('"') {
-        out.push_str(&format!("\"{text}\""));
+        quoted('"');
     } else {
         let parts: Vec<String> = text.split('\'').map(|part| format!("'{part}'")).collect();
         out.push_str(&format!("concat({})", parts.join(",\"'\",")));

@@ -3,19 +3,74 @@
 use super::{Change, ChangeKind, Payload, Position, Record, RecordOperation};
 use crate::edit::edit;
 use crate::error::{Error, ErrorTag};
+use crate::json::{write_branch, write_text, write_value};
 use crate::ops::{Operation, Ops};
 use crate::path::{InstancePath, Step};
-use crate::schema::Schema;
+use crate::schema::{NodeId, Schema};
 use crate::tree::{Found, Tree};
+use std::fmt::{self, Write};
 
-pub(super) fn encode(schema: &Schema, change: &Change) -> Record {
-    let operation = match change.kind {
+pub(super) fn encode<V>(
+    schema: &Schema,
+    change: &Change,
+    value: impl Fn(&Payload, NodeId) -> V,
+) -> Record<V> {
+    let value = change.path.node().and_then(|node| Some(value(change.new_payload()?, node)));
+    Record {
+        path: change.path.render(schema).0,
+        operation: operation(change),
+        value,
+        after: after(schema, change),
+    }
+}
+
+/// Writes what [`Record`] is as JSON, without building it.
+pub(super) fn write(schema: &Schema, change: &Change, out: &mut dyn Write) -> fmt::Result {
+    out.write_str("{\"path\":")?;
+    write_text(&change.path.render(schema).0, out)?;
+    out.write_str(match operation(change) {
+        RecordOperation::Create => ",\"operation\":\"create\"",
+        RecordOperation::Delete => ",\"operation\":\"delete\"",
+        RecordOperation::Replace => ",\"operation\":\"replace\"",
+        RecordOperation::Move => ",\"operation\":\"move\"",
+    })?;
+    if let (Some(payload), Some(node)) = (change.new_payload(), change.path.node()) {
+        out.write_str(",\"value\":")?;
+        write_payload(schema, payload, node, out)?;
+    }
+    if let Some(after) = after(schema, change) {
+        out.write_str(",\"after\":")?;
+        write_text(&after, out)?;
+    }
+    out.write_char('}')
+}
+
+/// Writes what [`Payload::to_json`] gives.
+pub(super) fn write_payload(
+    schema: &Schema,
+    payload: &Payload,
+    node: NodeId,
+    out: &mut dyn Write,
+) -> fmt::Result {
+    match payload {
+        Payload::Value(value) => write_value(value, out),
+        Payload::Branch(branch) => write_branch(schema, branch, Some(node), out),
+        Payload::Any(text) => write_text(text, out),
+    }
+}
+
+fn operation(change: &Change) -> RecordOperation {
+    match change.kind {
         ChangeKind::Create { .. } => RecordOperation::Create,
         ChangeKind::Delete { .. } => RecordOperation::Delete,
         ChangeKind::Replace { .. } => RecordOperation::Replace,
         ChangeKind::Move => RecordOperation::Move,
-    };
-    let after = change.position.as_ref().map(|position| match position {
+    }
+}
+
+/// The entry that the changed one stands behind, in words.
+fn after(schema: &Schema, change: &Change) -> Option<String> {
+    Some(match change.position.as_ref()? {
         Position::First => String::new(),
         Position::After(key) => {
             let mut path = change.path.clone();
@@ -24,9 +79,7 @@ pub(super) fn encode(schema: &Schema, change: &Change) -> Record {
             }
             path.render(schema).0
         }
-    });
-    let value = change.path.node().and_then(|node| Some(change.new_payload()?.to_json(schema, node)));
-    Record { path: change.path.render(schema).0, operation, value, after }
+    })
 }
 
 pub(super) fn decode(schema: &Schema, base: &Tree, record: &Record) -> Result<Change, Error> {
