@@ -4,6 +4,8 @@ use super::*;
 use crate::config::path_selector;
 use crate::cps::{Precedence, Rank, Weights};
 use cats_engine_types::{Gas, Health, Micros, Price, Protocol, Revision};
+use cats_yang_model::{Change, Operation};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -271,4 +273,72 @@ fn what_changed_is_held_against_what_did_not() {
         ports,
     );
     assert_eq!(check(&old, &moved), []);
+}
+
+/// What may stand in a service of the property test: few addresses, so that they meet.
+fn any_service() -> impl Strategy<Value = (u8, Value, Value)> {
+    let address = (1..6_u8).prop_map(|host| format!("192.0.2.{host}"));
+    let instance = (1..4_u32, prop::collection::vec(address.clone(), 0..2)).prop_map(|(id, locators)| {
+        let locators: Vec<Value> = locators.iter().map(|address| json!({ "address": address })).collect();
+        json!({ "csci-id": id, "egress": "e", "locator": locators })
+    });
+    let addresses = prop::collection::btree_set(address, 0..3);
+    let instances = prop::collection::vec(instance, 0..3);
+    let classifier = (prop::option::of(0..3_u16), prop::option::of(prop_oneof![Just(6), Just(17), Just(99)]));
+    (1..9_u8, addresses, instances, any::<bool>(), classifier).prop_map(
+        |(id, addresses, mut instances, enabled, (port, protocol))| {
+            instances.sort_by_key(|instance| instance["csci-id"].as_u64());
+            instances.dedup_by_key(|instance| instance["csci-id"].clone());
+            let mut classifier = json!({ "cs-id": id });
+            if let Some(port) = port {
+                classifier["server-port"] = json!(port);
+            }
+            if let Some(protocol) = protocol {
+                classifier["protocol"] = json!(protocol);
+            }
+            let service =
+                json!({ "cs-id": id, "enabled": enabled, "address": addresses, "instance": instances });
+            (id, service, classifier)
+        },
+    )
+}
+
+const SERVICE: &str = "/ietf-routing:routing/ietf-cats:cats/cats-services:services/service";
+const CLASSIFIER: &str = "/ietf-routing:routing/ietf-cats:cats/traffic-classifiers/traffic-classifier";
+
+fn set(config: &mut Config, list: &str, id: u8, value: Option<Value>) {
+    let operation = value.map_or(Operation::Delete, Operation::Set);
+    let change = Change { path: format!("{list}[cs-id='{id}']"), operation, after: None };
+    // What is not there cannot be deleted.
+    let _ = config.apply(&change);
+}
+
+proptest! {
+    #[test]
+    fn a_change_is_judged_by_whom_it_concerns_as_it_is_by_way_of_all(
+        edits in prop::collection::vec((any_service(), 0..6_u8), 1..24),
+        forwards: bool,
+    ) {
+        let mut roles = json!({ "base": { "enable": true } });
+        if forwards {
+            let delivery = json!([{ "csci-id": 7, "locator": [{ "address": "192.0.2.3" }] }]);
+            roles["cats-forwarder:forwarder"] =
+                json!({ "node-id": "f", "ingress": {}, "egress": { "delivery": delivery } });
+        }
+        let mut running = config(roles);
+        for ((id, service, classifier), kind) in edits {
+            let mut new = running.clone();
+            if kind != 1 {
+                set(&mut new, SERVICE, id, (kind > 0).then_some(service));
+            }
+            if kind != 2 {
+                set(&mut new, CLASSIFIER, id, (kind > 0).then_some(classifier));
+            }
+            let violations = check(&running, &new);
+            prop_assert_eq!(&violations, &refused(&new));
+            if violations.is_empty() {
+                running = new;
+            }
+        }
+    }
 }
