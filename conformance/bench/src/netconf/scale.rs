@@ -76,7 +76,7 @@ pub(super) fn services(lab: &Lab, key: &AdministratorKey, rounds: usize) -> Resu
 }
 
 /// The role that uses services.
-const SELECTOR: &str = "<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><enabled>true</enabled>\
+const SELECTOR: &str = "<base><enable>true</enable></base><path-selector xmlns=\"urn:catsd:yang:cats-cps\"><enabled>true</enabled>\
                         <node-id>bench</node-id></path-selector>";
 
 /// One service more, which the next edit deletes.
