@@ -39,6 +39,34 @@ fn a_script_locks_edits_validates_commits_and_reads() -> Result<()> {
 }
 
 #[test]
+fn a_confirmed_commit_is_confirmed_cancelled_or_goes_with_its_session() -> Result<()> {
+    let server = Server::start("yangcli-confirmed")?;
+    let said = yangcli(
+        &server,
+        "mgrload lab-example\n\
+         create /gear/knob value=1\n\
+         commit confirmed confirm-timeout=300\n\
+         commit\n\
+         replace /gear/knob value=2\n\
+         commit confirmed confirm-timeout=300\n\
+         sget /gear\n\
+         cancel-commit\n\
+         sget /gear\n\
+         replace /gear/knob value=3\n\
+         commit confirmed confirm-timeout=300\n\
+         sget /gear\n\
+         close-session\n",
+    )?;
+    let after = yangcli(&server, "mgrload lab-example\nsget /gear\nclose-session\n")?;
+    let whole = said + &after;
+    assert!(!whole.contains("canceled") && !whole.contains("RPC Error"), "{whole}");
+    let replies: Vec<&str> = whole.split("RPC Data Reply").skip(1).collect();
+    let knobs: Vec<_> = replies.iter().map(|reply| reply.split("knob ").nth(1)?.chars().next()).collect();
+    assert_eq!(knobs, [Some('2'), Some('1'), Some('3'), Some('1')], "{whole}");
+    Ok(())
+}
+
+#[test]
 fn xpath_filters_and_defaults_are_served() -> Result<()> {
     let server = Server::start("yangcli-retrieval")?;
     let said = yangcli(

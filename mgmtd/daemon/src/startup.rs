@@ -199,8 +199,15 @@ fn facts(schema: &Arc<Schema>, compiled: &Compiled, capabilities: &[String], arg
 /// What the hello announces: what is built, the YANG library (RFC 8526), and the modules of YANG 1 (RFC 7950
 /// section 5.6.4 keeps those of 1.1 to the library).
 fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String> {
-    let built =
-        ["candidate:1.0", "confirmed-commit:1.1", "rollback-on-error:1.0", "validate:1.1", "xpath:1.0"];
+    // confirmed-commit:1.0 is the same without names: RFC 4741's, which yangcli and other old clients look for.
+    let built = [
+        "candidate:1.0",
+        "confirmed-commit:1.0",
+        "confirmed-commit:1.1",
+        "rollback-on-error:1.0",
+        "validate:1.1",
+        "xpath:1.0",
+    ];
     let switched = args.writable_running.then_some("writable-running:1.0");
     let mut all: Vec<String> = built
         .into_iter()

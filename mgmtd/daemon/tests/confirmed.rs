@@ -28,11 +28,14 @@ fn one(session: &mut Session) -> String {
 }
 
 #[test]
-fn the_capability_is_announced() {
+fn the_capability_is_announced_in_both_versions() {
     let place = Place::new();
     let daemon = place.start();
-    let capability = "urn:ietf:params:netconf:capability:confirmed-commit:1.1";
-    assert!(daemon.client().hello.capabilities.iter().any(|uri| uri == capability));
+    let hello = daemon.client().hello;
+    for version in ["1.0", "1.1"] {
+        let capability = format!("urn:ietf:params:netconf:capability:confirmed-commit:{version}");
+        assert!(hello.capabilities.contains(&capability), "{version}");
+    }
 }
 
 /// The case C03: the session is lost with the daemon.
