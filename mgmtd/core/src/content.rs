@@ -6,6 +6,7 @@ use crate::types::{Config, DefaultOperation, Edit, ErrorOption, TestOption};
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
+use cats_yang_tree::validate::unknown_elements;
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it; an edit that
 /// is denied for any node is not done at all.
@@ -21,7 +22,10 @@ pub(crate) fn edit(
         cats_yang_tree::edit(tree, schema, ops)
     });
     let (edited, errors) = match whole {
-        Ok(edited) => (Some(edited), Vec::new()),
+        Ok(edited) => {
+            let unknown = unknown_elements(schema, tree, &edited);
+            (Some(edited).filter(|_| unknown.is_empty()), unknown)
+        }
         Err(errors) if goes_on(&edit) => {
             piecewise::edit(schema, (tree, access), &edit.config, default.into(), errors)
         }

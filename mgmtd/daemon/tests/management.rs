@@ -62,6 +62,8 @@ fn a_node_whose_condition_became_false_goes_with_the_commit() {
     let place = Place::new();
     let daemon = place.start();
     let mut session = daemon.client();
+    let error = session.refused(&edit("<deep>x</deep>"));
+    assert_eq!(error.tag, ErrorTag::UnknownElement, "it may not come to be");
     session.commit("<one>1</one><deep>x</deep>");
     session.commit("<one nc:operation=\"delete\"/><twin>1</twin>");
     let running = session.running();

@@ -24,11 +24,12 @@ pub(crate) use indexes::Indexes;
 pub use left::{Left, left_in};
 
 use crate::diff::{ChangeSet, diff};
-use crate::error::Error;
+use crate::error::{Error, ErrorInfo, ErrorTag};
 use crate::path::InstancePath;
 use crate::schema::Schema;
 use crate::tree::Tree;
 use asked::Asked;
+use conditions::Asks;
 use indexes::Touched;
 use order::in_document_order;
 use std::sync::Arc;
@@ -101,6 +102,29 @@ pub fn settled(schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
         Ok(settled) => Ok(settled.unwrap_or_else(|| tree.clone())),
         Err(found) => Err(in_document_order(schema, tree, found)),
     }
+}
+
+/// What `new`, an edit of `base`, has more than that although its `when` is false: the sender has to learn that the node
+/// is not there (RFC 7950 section 8.3.1). What the edit makes false elsewhere is no error, [`validate()`] deletes it.
+pub fn unknown_elements(schema: &Schema, base: &Tree, new: &Tree) -> Vec<Error> {
+    let constraints = schema.constraints();
+    if !constraints.conditions.iter().any(|condition| matches!(condition.asks, Asks::When { .. })) {
+        return Vec::new();
+    }
+    let asked = Asked::after(&constraints.triggers, &diff(base, new));
+    let settled = match whens::settle(schema, new, asked) {
+        Ok(None) => return Vec::new(),
+        Ok(Some(settled)) => settled,
+        Err(found) => return in_document_order(schema, new, found),
+    };
+    let gone = diff(&settled, new).changes.into_iter().map(|change| change.path);
+    let created = gone.filter(|path| base.find(path).is_none()).filter_map(|place| {
+        let name = schema.node(place.node()?).name.clone();
+        let what = format!("there is no '{name}' here, since its 'when' is false");
+        let error = Error::application(ErrorTag::UnknownElement, what).with(ErrorInfo::BadElement(name));
+        Some(Violation::new(schema, place, error))
+    });
+    in_document_order(schema, new, created.collect())
 }
 
 /// The violations of the first phase that has any.

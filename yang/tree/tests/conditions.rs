@@ -4,6 +4,7 @@
 use cats_yang_tree::build::{SchemaBuilder, Scope, Ty};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
+use cats_yang_tree::validate::unknown_elements;
 use cats_yang_tree::{ChangeSet, DefaultOperation, Defaults, Ops, Tree, diff, edit, validate, view};
 
 fn schema(content: impl FnOnce(&mut Scope<'_>)) -> Schema {
@@ -263,4 +264,32 @@ fn a_container_that_takes_its_case_by_what_is_in_it_has_its_musts() {
     let base = valid(&schema, "<z>1</z>");
     assert_eq!(refused(&schema, &base, "<c><d><x>1</x></d></c>"), [must("/top:c/d")]);
     commit(&schema, &base, "<c><d><x>1</x></d></c><y/>").expect("as it must be");
+}
+
+#[test]
+fn what_an_edit_brings_in_vain_is_an_unknown_element() {
+    let schema = schema(|m| {
+        m.leaf("on", Ty::empty());
+        m.container("c", |c| {
+            c.leaf("x", Ty::uint8());
+            c.leaf("y", Ty::uint8()).when("../x");
+        })
+        .when("/on");
+        m.list("l", &["k"], |l| {
+            l.leaf("k", Ty::uint8());
+            l.leaf("z", Ty::uint8()).when("/c/y");
+        });
+    });
+    let places = |base: &Tree, config: &str| {
+        let errors = unknown_elements(&schema, base, &edited(&schema, base, config));
+        assert!(errors.iter().all(|error| error.tag == ErrorTag::UnknownElement && error.info.len() == 1));
+        errors.into_iter().map(|error| error.path.unwrap_or_default().0).collect::<Vec<_>>()
+    };
+    let empty = valid(&schema, "");
+    let all = "<c><x>1</x><y>1</y></c><l><k>1</k><z>1</z></l>";
+    assert_eq!(places(&empty, all), ["/top:c/x", "/top:c/y", "/top:l[k='1']/z"]);
+    assert_eq!(places(&empty, &format!("<on/>{all}")), Vec::<String>::new());
+    let base = valid(&schema, &format!("<on/>{all}"));
+    let more = r#"<c><x nc:operation="delete"/></c><l><k>2</k><z>1</z></l>"#;
+    assert_eq!(places(&base, more), ["/top:l[k='2']/z"], "what was there goes in silence");
 }
