@@ -4,7 +4,7 @@
 //! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
 //! see the contract on [`Core`].
 //!
-//! A commit goes validate (libyang, outside) → check (rules that YANG cannot say, outside) → prepare (each component
+//! A commit goes validate (yang/tree's, on a thread outside) → check (rules that YANG cannot say, outside) → prepare (each component
 //! in sync) → record (durable: the point of decision) → apply. A failure before that point leaves candidate and
 //! running as they were. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
 
