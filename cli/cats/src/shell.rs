@@ -8,7 +8,8 @@ use cats_cli_core::error::Error;
 use cats_cli_core::render::{self, Sign};
 use cats_cli_core::token::Token;
 use cats_mgmtd_netconf::{
-    CommitOptions, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption, XmlFragment,
+    CommitOptions, Content, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption,
+    XmlFragment,
 };
 use cats_yang_tree::path::InstancePath;
 use cats_yang_tree::schema::Schema;
@@ -134,7 +135,7 @@ impl Shell {
             default_operation: DefaultOperation::Merge,
             test_option: TestOption::Set,
             error_option: ErrorOption::StopOnError,
-            config,
+            config: Content::Inline(config),
         })?;
         self.uncommitted = true;
         Ok(())

@@ -2,8 +2,8 @@
 
 use crate::infoset::{self, attributes, same, same_bindings};
 use cats_mgmtd_netconf::{
-    Answer, Echo, EditData, Filter, Hello, NoModules, Operation, RawReply, Reply, Source, XmlFragment,
-    escape_text, parse_rpc, write_reply,
+    Answer, Content, Echo, EditData, Filter, Hello, NoModules, Operation, RawReply, Reply, Source,
+    XmlFragment, escape_text, parse_rpc, write_reply,
 };
 use cats_yang_tree::error::{Error, ErrorInfo};
 use roxmltree::Node;
@@ -79,10 +79,14 @@ fn fragments(operation: &Operation) -> Option<((&'static str, &'static str), &Xm
         | Operation::GetConfig { filter: Some(Filter::Subtree(filter)), .. } => {
             Some(((BASE, "filter"), filter))
         }
-        Operation::EditConfig { config, .. }
-        | Operation::CopyConfig { source: Source::Config(config), .. }
-        | Operation::Validate { source: Source::Config(config) } => Some(((BASE, "config"), config)),
-        Operation::EditData(EditData { config, .. }) => Some(((NMDA, "config"), config)),
+        Operation::EditConfig { config: Content::Inline(config), .. }
+        | Operation::CopyConfig { source: Source::Config(Content::Inline(config)), .. }
+        | Operation::Validate { source: Source::Config(Content::Inline(config)) } => {
+            Some(((BASE, "config"), config))
+        }
+        Operation::EditData(EditData { config: Content::Inline(config), .. }) => {
+            Some(((NMDA, "config"), config))
+        }
         Operation::GetData(get) => match &get.filter {
             Some(Filter::Subtree(filter)) => Some(((NMDA, "subtree-filter"), filter)),
             Some(Filter::XPath { .. }) | None => None,

@@ -4,6 +4,7 @@ use crate::commit::{Cause, Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
 use crate::datastores;
+use crate::files::Files;
 use crate::library;
 use crate::monitoring;
 use crate::nacm::{self, Access, Nacm};
@@ -11,7 +12,7 @@ use crate::output::{Alarm, Event, Output};
 use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
-use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
+use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Target, Ticket};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
@@ -70,6 +71,7 @@ pub struct Core {
     pub(crate) validations: BTreeMap<Ticket, Validation>,
     pub(crate) reads: Reads,
     pub(crate) nacm: Nacm,
+    pub(crate) files: Files,
     pub(crate) outputs: VecDeque<Output>,
     next_ticket: u64,
     pub(crate) started_us: u64,
@@ -100,6 +102,7 @@ impl Core {
             ongoing: None,
             validations: BTreeMap::new(),
             reads: Reads::default(),
+            files: Files::default(),
             outputs,
             next_ticket: 1,
             started_us: now.unix_us,
@@ -192,6 +195,14 @@ impl Core {
         if let Err(error) = self.may_invoke(session, &request) {
             return self.reply(session, Err(vec![error]));
         }
+        match self.fetch_first(session, request) {
+            Ok(Some(request)) => self.carry_out(session, request, now),
+            Ok(None) => {}
+            Err(errors) => self.reply(session, Err(errors)),
+        }
+    }
+
+    pub(crate) fn carry_out(&mut self, session: SessionId, request: Request, now: Now) {
         let answer = match request {
             Request::Get(selection) => self.get(session, selection, now),
             Request::GetConfig { source, selection } => {
@@ -206,7 +217,13 @@ impl Core {
             Request::CopyConfig { target, source, with_defaults } => {
                 self.copy_config(session, target, source, with_defaults)
             }
-            Request::DeleteConfig { target } => Err(vec![datastores::not_deletable(target)]),
+            Request::DeleteConfig { target: Target::Datastore(target) } => {
+                Err(vec![datastores::not_deletable(target)])
+            }
+            Request::DeleteConfig { target: Target::Url(url) } => {
+                self.remove(session, url);
+                Ok(None)
+            }
             Request::Lock { target } => self.lock(session, target, now).map(Some),
             Request::Unlock { target } => self.unlock(session, target).map(Some),
             Request::Commit(options) => self.begin_commit(session, options, now),

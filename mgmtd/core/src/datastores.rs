@@ -6,7 +6,7 @@ use crate::output::{Event, Output};
 use crate::session::lock_denied;
 use crate::types::{
     Config, Datastore, DefaultOperation, Edit, End, ErrorOption, NmdaDatastore, Now, Reply, SessionId,
-    Source, TestOption,
+    Source, Target, TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{Defaults, Tree, view};
@@ -45,15 +45,17 @@ impl Core {
     pub(crate) fn copy_config(
         &mut self,
         session: SessionId,
-        target: Datastore,
+        target: Target,
         source: Source,
         with_defaults: Option<Defaults>,
     ) -> Result<Option<Reply>, Vec<Error>> {
-        if source == Source::Datastore(target) {
-            let message = format!("source and target are both <{}>", target.name());
-            return Err(vec![Error::protocol(ErrorTag::InvalidValue, message)]);
+        if let Target::Datastore(target) = target {
+            if source == Source::Datastore(target) {
+                let message = format!("source and target are both <{}>", target.name());
+                return Err(vec![Error::protocol(ErrorTag::InvalidValue, message)]);
+            }
+            self.may_edit(target, session)?;
         }
-        self.may_edit(target, session)?;
         let access = self.access(session);
         let schema = &self.facts.schema;
         // Defaults first: else they would stand in for what is hidden.
@@ -63,13 +65,19 @@ impl Core {
             Source::Datastore(source) => access.readable(&shown(self.tree(source))),
             Source::Config(config) => shown(&content::parse_for(schema, config, &access)?),
         };
-        access.may_replace_all()?;
-        access.may_change(self.tree(target), &new)?;
+        if let Target::Datastore(target) = target {
+            access.may_replace_all()?;
+            access.may_change(self.tree(target), &new)?;
+        }
         match target {
-            Datastore::Running => self.begin_writing(session, new, Vec::new()),
-            Datastore::Candidate => {
+            Target::Datastore(Datastore::Running) => self.begin_writing(session, new, Vec::new()),
+            Target::Datastore(Datastore::Candidate) => {
                 self.candidate = new;
                 Ok(Some(Reply::Ok))
+            }
+            Target::Url(url) => {
+                self.store(session, url, new);
+                Ok(None)
             }
         }
     }
@@ -217,6 +225,7 @@ impl Core {
         let Some(user) = self.sessions.get(session).map(|session| session.peer.user.clone()) else { return };
         let locks = self.sessions.close(session).unwrap_or_default();
         self.reads.forget(session);
+        self.files.forget(session);
         self.validations.retain(|_, validation| validation.session != session);
         self.leave_ongoing(session);
         if self.ends_with(session, why) {

@@ -15,6 +15,7 @@ mod content;
 mod core;
 mod datastores;
 mod deciding;
+mod files;
 mod library;
 mod monitoring;
 mod nacm;
@@ -38,5 +39,6 @@ pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use types::{
     Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, NmdaDatastore, Now, Peer, Reply, Request, SessionId, Source, TestOption, Ticket, Transport,
+    ErrorOption, NmdaDatastore, Now, Peer, Reply, Request, SessionId, Source, Target, TestOption, Ticket,
+    Transport,
 };

@@ -1,6 +1,9 @@
 //! What the core wants done, in order.
 
-use crate::types::{ComponentId, End, Reply, SessionId, Ticket};
+use crate::reading::Reading;
+#[cfg(doc)]
+use crate::types::Config;
+use crate::types::{ComponentId, DefaultOperation, End, Reply, SessionId, Ticket};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::fmt;
@@ -38,6 +41,12 @@ pub enum Output {
     },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
+    /// Read the configuration in a file, as [`Config::read`] does: [`crate::Core::handle_fetched`].
+    Fetch { ticket: Ticket, url: String, default: DefaultOperation },
+    /// Write a `<config>` element with this content into a file, in place of what it held: [`crate::Core::handle_stored`].
+    Store { ticket: Ticket, url: String, content: Reading },
+    /// Delete a file: [`crate::Core::handle_stored`].
+    Remove { ticket: Ticket, url: String },
     /// Something to be logged, once.
     Event(Event),
 }

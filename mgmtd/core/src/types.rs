@@ -122,6 +122,15 @@ pub enum Source {
     Config(Config),
 }
 
+/// What `copy-config` writes and `delete-config` deletes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A datastore.
+    Datastore(Datastore),
+    /// A file, by its URL, which means nothing here.
+    Url(String),
+}
+
 /// `default-operation` of RFC 6241 section 7.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // the values of the RFC
@@ -185,12 +194,12 @@ pub enum Request {
     },
     /// `with_defaults` is what the defaults of the source are taken as; as they stand without.
     CopyConfig {
-        target: Datastore,
+        target: Target,
         source: Source,
         with_defaults: Option<Defaults>,
     },
     DeleteConfig {
-        target: Datastore,
+        target: Target,
     },
     Lock {
         target: Datastore,
@@ -241,6 +250,19 @@ pub struct Confirmed {
     pub persist: Option<String>,
 }
 
+impl Request {
+    /// The configuration in it, and what it says of nodes that name no operation.
+    pub(crate) fn config_mut(&mut self) -> Option<(&mut Config, DefaultOperation)> {
+        match self {
+            Request::EditConfig(edit) => Some((&mut edit.config, edit.default_operation)),
+            Request::EditData { config, default_operation, .. } => Some((config, *default_operation)),
+            Request::CopyConfig { source: Source::Config(config), .. }
+            | Request::Validate { source: Source::Config(config) } => Some((config, DefaultOperation::Merge)),
+            _ => None,
+        }
+    }
+}
+
 /// `edit-config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // the parameters of RFC 6241 section 7.2
@@ -252,10 +274,12 @@ pub struct Edit {
     pub config: Config,
 }
 
-/// A `<config>` element. Two are equal when their texts are.
+/// A `<config>` element, in the request or in a file. Two are equal when their texts are.
 #[derive(Clone)]
 pub struct Config {
     text: String,
+    /// Where it is to be fetched from.
+    url: Option<String>,
     /// For the passwords in it.
     salt: Option<Salt>,
     /// What it says under this default operation, when it was read already.
@@ -265,7 +289,16 @@ pub struct Config {
 impl Config {
     /// Of XML text.
     pub fn new(text: String) -> Self {
-        Self { text, salt: None, ahead: None }
+        Self { text, url: None, salt: None, ahead: None }
+    }
+
+    /// One that a file holds: [`crate::Output::Fetch`] asks for it.
+    pub fn at(url: String) -> Self {
+        Self { url: Some(url), ..Self::new(String::new()) }
+    }
+
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
     }
 
     /// With random bytes, without which it must not hold passwords in clear text.
@@ -321,7 +354,7 @@ impl fmt::Debug for Config {
 
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.text == other.text && self.url == other.url
     }
 }
 

@@ -6,7 +6,7 @@ mod node;
 
 use cats_mgmtd_core::{
     ComponentId, Datastore, DefaultOperation, ErrorOption, Filter, Output, READ_TIMEOUT, Reply, Request,
-    Selection, Source, TestOption,
+    Selection, Source, Target, TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorTag};
 use node::{Node, commit, config, edit, edit_with, knob};
@@ -36,9 +36,13 @@ fn running_is_not_written_directly() {
     direct.target = Running;
     for request in [
         Request::EditConfig(direct),
-        Request::CopyConfig { target: Running, source: Source::Datastore(Candidate), with_defaults: None },
-        Request::DeleteConfig { target: Running },
-        Request::DeleteConfig { target: Candidate },
+        Request::CopyConfig {
+            target: Target::Datastore(Running),
+            source: Source::Datastore(Candidate),
+            with_defaults: None,
+        },
+        Request::DeleteConfig { target: Target::Datastore(Running) },
+        Request::DeleteConfig { target: Target::Datastore(Candidate) },
     ] {
         assert_eq!(node.refused(a, request).tag, ErrorTag::OperationNotSupported);
     }
@@ -50,7 +54,11 @@ fn copying_a_datastore_onto_itself_is_an_invalid_value() {
     let mut node = Node::new();
     let a = node.open("ada");
     for target in [Running, Candidate] {
-        let copy = Request::CopyConfig { target, source: Source::Datastore(target), with_defaults: None };
+        let copy = Request::CopyConfig {
+            target: Target::Datastore(target),
+            source: Source::Datastore(target),
+            with_defaults: None,
+        };
         assert_eq!(node.refused(a, copy).tag, ErrorTag::InvalidValue);
     }
 }
@@ -65,7 +73,7 @@ fn a_copy_replaces_the_whole_candidate() {
     node.ok(
         a,
         Request::CopyConfig {
-            target: Candidate,
+            target: Target::Datastore(Candidate),
             source: Source::Config(config("<mode>x</mode>")),
             with_defaults: None,
         },
@@ -74,7 +82,11 @@ fn a_copy_replaces_the_whole_candidate() {
     assert!(candidate.contains("<mode>x</mode>") && !candidate.contains("knob"), "{candidate}");
     node.ok(
         a,
-        Request::CopyConfig { target: Candidate, source: Source::Datastore(Running), with_defaults: None },
+        Request::CopyConfig {
+            target: Target::Datastore(Candidate),
+            source: Source::Datastore(Running),
+            with_defaults: None,
+        },
     );
     assert_eq!(node.config(a, Candidate), node.running());
 }

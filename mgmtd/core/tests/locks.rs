@@ -4,7 +4,7 @@
 
 mod node;
 
-use cats_mgmtd_core::{Datastore, End, Limits, Request, SessionId};
+use cats_mgmtd_core::{Datastore, End, Limits, Request, SessionId, Target};
 use cats_yang_tree::error::ErrorTag;
 use node::{Node, commit, holder, knob, lock, unlock};
 
@@ -128,7 +128,7 @@ fn what_another_session_has_locked_is_in_use() {
         Request::DiscardChanges,
         commit(),
         Request::CopyConfig {
-            target: Candidate,
+            target: Target::Datastore(Candidate),
             source: cats_mgmtd_core::Source::Config(config),
             with_defaults: None,
         },

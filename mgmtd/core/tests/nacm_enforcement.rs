@@ -7,8 +7,8 @@ mod node;
 
 use acm::{config, deny, edit_with, in_bench, merge, nacm_of, permit, rule, user};
 use cats_mgmtd_core::{
-    Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, Reply, Request, Selection,
-    SessionId, Source, TestOption,
+    Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, Output, Reply, Request, Selection,
+    SessionId, Source, Target, TestOption,
 };
 use cats_yang_tree::Defaults;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -107,7 +107,7 @@ fn ending_another_session_is_denied_without_a_rule_and_counted() {
     let victim = two.node.open("bob");
     let error = two.refused(Request::KillSession { session: victim });
     assert_eq!((error.tag, error.path), (AccessDenied, None));
-    assert_eq!(two.refused(Request::DeleteConfig { target: Candidate }).tag, AccessDenied);
+    assert_eq!(two.refused(Request::DeleteConfig { target: Target::Datastore(Candidate) }).tag, AccessDenied);
     assert!(two.node.ended.is_empty());
     let logged = |event: &&Event| matches!(event, Event::Denied { user, .. } if user == "ada");
     assert_eq!(two.node.events.iter().filter(logged).count(), 2);
@@ -392,19 +392,42 @@ fn copying_a_datastore_takes_along_what_may_be_read_and_needs_the_rights_for_the
     two.has(ITEMS);
     let root = two.root;
     two.node.ok(root, merge(&in_bench("<knob>9</knob>")));
-    let copy =
-        || Request::CopyConfig { target: Candidate, source: Source::Datastore(Running), with_defaults: None };
+    let copy = || Request::CopyConfig {
+        target: Target::Datastore(Candidate),
+        source: Source::Datastore(Running),
+        with_defaults: None,
+    };
     two.ok(copy());
     assert!(!two.candidate().contains("<knob>"), "{}", two.candidate());
     // What is hidden and must stay would be deleted.
     let mut two = Two::with_rules(&[permit("/pb:bench", "*")]);
     assert_eq!(two.refused(copy()).tag, AccessDenied);
     let whole = Request::CopyConfig {
-        target: Candidate,
+        target: Target::Datastore(Candidate),
         source: Source::Config(config(&in_bench("<knob>1</knob>"))),
         with_defaults: None,
     };
     assert_eq!(two.refused(whole).tag, AccessDenied);
+}
+
+#[test]
+fn what_may_not_be_read_does_not_get_into_a_file_and_who_may_not_copy_asks_for_none() {
+    let mut two = Two::with_rules(&[]);
+    two.has(ITEMS);
+    let ada = two.ada;
+    let save = Request::CopyConfig {
+        target: Target::Url("file:///a".to_owned()),
+        source: Source::Datastore(Running),
+        with_defaults: None,
+    };
+    two.node.send(ada, save);
+    let Some(Output::Store { content, .. }) = two.node.told.pop() else { panic!("a file to be written") };
+    let saved = content.to_xml(&two.node.schema).unwrap();
+    assert!(saved.contains("<name>a</name>") && !saved.contains("s3cret"), "{saved}");
+    let gone = Request::DeleteConfig { target: Target::Url("file:///a".to_owned()) };
+    let mut other = Two::with_rules(&[]);
+    assert_eq!(other.refused(gone).tag, AccessDenied);
+    assert!(other.node.told.is_empty(), "nothing was asked of the file");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod node;
 
 use cats_mgmtd_core::{
     ComponentId, Datastore, DefaultOperation, Filter, NmdaDatastore, Output, Reply, Request, Selection,
-    SessionId, Source,
+    SessionId, Source, Target,
 };
 use cats_yang_tree::error::ErrorTag;
 use cats_yang_tree::{Defaults, Origins};
@@ -129,7 +129,10 @@ fn a_copy_takes_the_defaults_of_its_source_as_it_is_told() {
     let (mut node, session) = bench();
     let mut copied = |mode: Option<Defaults>, source: Source| {
         let target = Datastore::Candidate;
-        node.ok(session, Request::CopyConfig { target, source, with_defaults: mode });
+        node.ok(
+            session,
+            Request::CopyConfig { target: Target::Datastore(target), source, with_defaults: mode },
+        );
         let candidate = node.config(session, Datastore::Candidate);
         node.ok(session, Request::DiscardChanges);
         candidate

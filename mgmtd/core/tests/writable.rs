@@ -6,7 +6,7 @@ mod node;
 
 use cats_mgmtd_core::{
     CommitOptions, ComponentId, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Output, Reply,
-    Request, Source, TestOption,
+    Request, Source, Target, TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorTag};
 use node::{Node, commit, config, edit_with, knob, lock};
@@ -63,7 +63,7 @@ fn locks_and_commits_on_their_way_hold_against_edits_of_running() {
     node.hold_journal = true;
     node.send(a, write("<knob>1</knob>"));
     let copy = Request::CopyConfig {
-        target: Running,
+        target: Target::Datastore(Running),
         source: Source::Config(config("<knob>2</knob>")),
         with_defaults: None,
     };
@@ -83,7 +83,7 @@ fn a_copy_to_running_replaces_it_whole_or_not_at_all() {
     let a = node.open("ada");
     node.ok(a, write("<knob>1</knob>"));
     let copy = |content: &str| Request::CopyConfig {
-        target: Running,
+        target: Target::Datastore(Running),
         source: Source::Config(config(content)),
         with_defaults: None,
     };
@@ -94,10 +94,14 @@ fn a_copy_to_running_replaces_it_whole_or_not_at_all() {
     node.ok(a, knob(4));
     node.ok(
         a,
-        Request::CopyConfig { target: Running, source: Source::Datastore(Candidate), with_defaults: None },
+        Request::CopyConfig {
+            target: Target::Datastore(Running),
+            source: Source::Datastore(Candidate),
+            with_defaults: None,
+        },
     );
     assert!(node.running().contains("<knob>4</knob>"));
-    let refused = node.refused(a, Request::DeleteConfig { target: Running });
+    let refused = node.refused(a, Request::DeleteConfig { target: Target::Datastore(Running) });
     assert_eq!(refused.tag, ErrorTag::OperationNotSupported, "running is never deleted");
 }
 

@@ -4,11 +4,12 @@
 //! that they are never full while their readers live, so no circle of waiting can form.
 
 use crate::engine::{self, ToEngine};
+use crate::files::Files;
 use crate::rules::Rules;
 use crate::{content, oracle, recorder};
 use cats_engine_wire::management::Change;
 use cats_mgmtd_core::{
-    Attachment, ComponentId, Core, End, Event, Now, Output, Peer, Reply, Request, SessionId, Ticket,
+    Attachment, ComponentId, Config, Core, End, Event, Now, Output, Peer, Reply, Request, SessionId, Ticket,
 };
 use cats_mgmtd_netconf::{CloseReason, Refusals};
 use cats_yang_tree::error::{Error, ErrorTag};
@@ -51,6 +52,8 @@ pub(crate) enum Input {
     Unreadable { session: SessionId },
     Validated { ticket: Ticket, verdict: Result<(Tree, ChangeSet), Vec<Error>> },
     Recorded { ticket: Ticket, result: Result<(), Error> },
+    Fetched { ticket: Ticket, result: Result<Config, Error> },
+    Stored { ticket: Ticket, result: Result<(), Error> },
     State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
     EngineAttached { component: ComponentId, holds: Option<u64>, commands: mpsc::Sender<ToEngine> },
     EngineGone { component: ComponentId },
@@ -65,6 +68,8 @@ pub(crate) enum Input {
 pub(crate) struct Workers {
     pub(crate) oracle: mpsc::Sender<oracle::Job>,
     pub(crate) recorder: mpsc::Sender<recorder::Job>,
+    /// Those of URLs.
+    pub(crate) files: Files,
     /// The revision of running, for the next attach.
     pub(crate) revision: watch::Sender<u64>,
 }
@@ -181,6 +186,8 @@ impl Hub {
             Input::Unreadable { session } => self.core.handle_unreadable(session),
             Input::Validated { ticket, verdict } => self.core.handle_validated(ticket, verdict, now),
             Input::Recorded { ticket, result } => self.core.handle_recorded(ticket, result, now),
+            Input::Fetched { ticket, result } => self.core.handle_fetched(ticket, result, now),
+            Input::Stored { ticket, result } => self.core.handle_stored(ticket, result),
             Input::State { ticket, result } => {
                 let state = result.and_then(|pages| content::parse_state(&pages));
                 self.core.handle_state(ticket, state);
@@ -267,16 +274,20 @@ impl Hub {
             Output::ReadState { component, ticket, paths } => {
                 self.tell(component, ToEngine::ReadState { ticket, paths });
             }
-            Output::Event(event) => {
-                self.log(&event);
-                let freed =
-                    matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY);
-                drop(event);
-                if freed {
-                    // Nobody waits for it.
-                    drop(tokio::task::spawn_blocking(cats_yang_schema::return_memory));
-                }
-            }
+            Output::Fetch { ticket, url, default } => self.workers.files.fetch(ticket, url, default),
+            Output::Store { ticket, url, content } => self.workers.files.store(ticket, url, content),
+            Output::Remove { ticket, url } => self.workers.files.remove(ticket, url),
+            Output::Event(event) => self.happened(event),
+        }
+    }
+
+    fn happened(&mut self, event: Event) {
+        self.log(&event);
+        let freed = matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY);
+        drop(event);
+        if freed {
+            // Nobody waits for it.
+            drop(tokio::task::spawn_blocking(cats_yang_schema::return_memory));
         }
     }
 

@@ -8,6 +8,7 @@
 mod args;
 mod content;
 mod engine;
+mod files;
 mod hub;
 mod oracle;
 mod random;
@@ -21,6 +22,7 @@ mod waiting;
 use args::Args;
 use cats_mgmtd_transport::{Admission, Connection, HostKey, LocalListener, SshLimits, SshListener, Users};
 use clap::Parser;
+use files::Files;
 use hub::{Hub, HubSender, Input, Workers};
 use startup::{Ready, StartError};
 use std::io::IsTerminal;
@@ -72,7 +74,9 @@ async fn run(args: Args) -> Result<(), StartError> {
         .map_err(thread("oracle"))?;
     let (recorder, recording) =
         recorder::start(store, Arc::clone(&schema), boot, sender.clone()).map_err(thread("recorder"))?;
-    let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, revision });
+    let limit = args.message_limits().message;
+    let files = Files::new(args.state_dir.join("url"), limit, Arc::clone(&schema), sender.clone());
+    let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, files, revision });
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared {
         schema,

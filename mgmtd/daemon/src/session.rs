@@ -5,10 +5,10 @@ use crate::random;
 use crate::retrieval;
 use cats_mgmtd_core::{
     CommitOptions, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reading, Reply,
-    Request, SessionId, Source, TestOption, Transport,
+    Request, SessionId, Source, Target, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
-use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings, XmlFragment};
+use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings};
 use cats_mgmtd_transport::{Connection, Respond, Response, serve};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::Schema;
@@ -44,7 +44,11 @@ pub(crate) struct Memory {
 impl Memory {
     /// What must be given back when a request for `operation` is answered: what it brought, or what it freed.
     fn follow(&self, operation: &Operation) -> bool {
-        let brings = content_of(operation).is_some_and(|config| config.as_str().len() >= BIG);
+        let brings = content_of(operation).is_some_and(|config| match config {
+            netconf::Content::Inline(config) => config.as_str().len() >= BIG,
+            // It may be big; that is seen elsewhere.
+            netconf::Content::Url(_) => true,
+        });
         if brings {
             self.held.store(true, Ordering::Relaxed);
             return true;
@@ -63,7 +67,7 @@ impl Memory {
 }
 
 /// The configuration in a request.
-fn content_of(operation: &Operation) -> Option<&XmlFragment> {
+fn content_of(operation: &Operation) -> Option<&netconf::Content> {
     match operation {
         Operation::EditConfig { config, .. } | Operation::EditData(EditData { config, .. }) => Some(config),
         Operation::CopyConfig { source: netconf::Source::Config(config), .. }
@@ -222,12 +226,12 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
             let (test_option, error_option) = (test(test_option), on_error(error_option));
             Request::EditConfig(Edit { target, default_operation, test_option, error_option, config })
         }
-        Operation::CopyConfig { target, source: from, with_defaults } => Request::CopyConfig {
-            target: datastore(target),
+        Operation::CopyConfig { target: to, source: from, with_defaults } => Request::CopyConfig {
+            target: target(to),
             source: source(from, schema),
             with_defaults: with_defaults.map(retrieval::defaults),
         },
-        Operation::DeleteConfig { target } => Request::DeleteConfig { target: datastore(target) },
+        Operation::DeleteConfig { target: gone } => Request::DeleteConfig { target: target(gone) },
         Operation::Lock { target } => Request::Lock { target: datastore(target) },
         Operation::Unlock { target } => Request::Unlock { target: datastore(target) },
         Operation::Commit(options) => Request::Commit(commit_options(options)),
@@ -277,19 +281,34 @@ fn datastore(datastore: netconf::Datastore) -> Datastore {
 }
 
 /// Read here, in the session's own time: the hub serves all sessions.
-fn read(config: XmlFragment, schema: &Schema, default: DefaultOperation) -> Config {
-    tokio::task::block_in_place(|| {
-        let config = Config::new(config.into_string());
-        let salted = match random::bytes() {
-            Ok(salt) => config.salted(salt),
-            Err(error) => {
-                // Without salt the core refuses clear text, and nothing else.
-                tracing::error!(%error, "no random bytes for the salts of passwords");
-                config
-            }
-        };
-        salted.read(schema, default)
-    })
+fn read(config: netconf::Content, schema: &Schema, default: DefaultOperation) -> Config {
+    match config {
+        netconf::Content::Inline(config) => {
+            tokio::task::block_in_place(|| config_of(config.into_string(), schema, default))
+        }
+        netconf::Content::Url(url) => Config::at(url),
+    }
+}
+
+/// A `<config>` element that is read by the schema, which takes its time.
+pub(crate) fn config_of(text: String, schema: &Schema, default: DefaultOperation) -> Config {
+    let config = Config::new(text);
+    let salted = match random::bytes() {
+        Ok(salt) => config.salted(salt),
+        Err(error) => {
+            // Without salt the core refuses clear text, and nothing else.
+            tracing::error!(%error, "no random bytes for the salts of passwords");
+            config
+        }
+    };
+    salted.read(schema, default)
+}
+
+fn target(target: netconf::Target) -> Target {
+    match target {
+        netconf::Target::Datastore(to) => Target::Datastore(datastore(to)),
+        netconf::Target::Url(url) => Target::Url(url),
+    }
 }
 
 fn source(source: netconf::Source, schema: &Schema) -> Source {

@@ -205,6 +205,7 @@ fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String
         "confirmed-commit:1.0",
         "confirmed-commit:1.1",
         "rollback-on-error:1.0",
+        "url:1.0?scheme=file",
         "validate:1.1",
         "xpath:1.0",
     ];

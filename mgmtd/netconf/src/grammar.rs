@@ -4,8 +4,8 @@ use crate::fragment::XmlFragment;
 use crate::names::{BASE, MONITORING, NMDA, WITH_DEFAULTS};
 use crate::nmda::{self, NmdaDatastore};
 use crate::rpc::{
-    CommitOptions, Confirmed, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc, Source,
-    TestOption, operation_not_supported,
+    CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc,
+    Source, Target, TestOption, operation_not_supported,
 };
 use crate::scan;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
@@ -130,7 +130,7 @@ fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Er
         "copy-config" => copy_config(&given)?,
         "delete-config" => {
             given.only(&["target"])?;
-            Operation::DeleteConfig { target: given.datastore("target")? }
+            Operation::DeleteConfig { target: given.target()? }
         }
         "lock" => {
             given.only(&["target"])?;
@@ -176,12 +176,12 @@ fn get_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
 
 fn copy_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
     given.only_and(&["target", "source"], (WITH_DEFAULTS, "with-defaults"))?;
-    let target = given.datastore("target")?;
+    let target = given.target()?;
     Ok(Operation::CopyConfig { target, source: given.source()?, with_defaults: given.with_defaults()? })
 }
 
 fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
-    given.only(&["target", "default-operation", "test-option", "error-option", "config"])?;
+    given.only(&["target", "default-operation", "test-option", "error-option", "config", "url"])?;
     Ok(Operation::EditConfig {
         target: given.datastore("target")?,
         default_operation: given.default_operation()?,
@@ -201,7 +201,7 @@ fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
                 ("rollback-on-error", ErrorOption::RollbackOnError),
             ],
         )?,
-        config: given.fragment(given.required("config")?),
+        config: given.content()?,
     })
 }
 
@@ -369,9 +369,34 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
     fn source(&self) -> Result<Source, Error> {
         let node = self.place("source")?;
         if node.has_tag_name((BASE, "config")) {
-            return Ok(Source::Config(self.fragment(node)));
+            return Ok(Source::Config(Content::Inline(self.fragment(node))));
+        }
+        if node.has_tag_name((BASE, "url")) {
+            return Ok(Source::Config(Content::Url(text_of(node))));
         }
         datastore(node, "source").map(Source::Datastore)
+    }
+
+    fn target(&self) -> Result<Target, Error> {
+        let node = self.place("target")?;
+        if node.has_tag_name((BASE, "url")) {
+            return Ok(Target::Url(text_of(node)));
+        }
+        datastore(node, "target").map(Target::Datastore)
+    }
+
+    /// `<config>` or `<url>` of edit-config and edit-data.
+    pub(crate) fn content(&self) -> Result<Content, Error> {
+        match (self.optional("config")?, self.optional("url")?) {
+            (Some(config), None) => Ok(Content::Inline(self.fragment(config))),
+            (None, Some(url)) => Ok(Content::Url(text_of(url))),
+            (None, None) => self.required("config").map(|config| Content::Inline(self.fragment(config))),
+            (Some(_), Some(_)) => {
+                let message = "<config> and <url> exclude each other";
+                Err(Error::protocol(ErrorTag::BadElement, message)
+                    .with(ErrorInfo::BadElement("url".to_owned())))
+            }
+        }
     }
 
     /// The target of `lock` and `unlock`, which RFC 8526 section 3.2 lets be named by an identity.

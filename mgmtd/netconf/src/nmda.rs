@@ -1,11 +1,11 @@
 //! The operations of RFC 8526: `get-data`, `edit-data`, and datastores named by identities.
 
-use crate::fragment::XmlFragment;
-use crate::grammar::{Parameters, choice_of, invalid_value, missing_element, text_of};
+use crate::grammar::{Parameters, choice_of, invalid_value, text_of};
 use crate::names::{DATASTORES, NMDA};
 use crate::reply::escape_text;
+use crate::request::content_xml;
 use crate::retrieval::{Filter, WithDefaults, attribute, declarations, namespaces_of};
-use crate::rpc::{DefaultOperation, Operation};
+use crate::rpc::{Content, DefaultOperation, Operation};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use roxmltree::Node;
 use std::num::NonZeroU16;
@@ -101,8 +101,8 @@ pub struct EditData {
     pub datastore: NmdaDatastore,
     /// `default-operation`, `merge` when absent.
     pub default_operation: DefaultOperation,
-    /// The `<config>` element.
-    pub config: XmlFragment,
+    /// What is to be done to it.
+    pub config: Content,
 }
 
 /// Parses an operation of ietf-netconf-nmda; none for a name that it has not.
@@ -208,13 +208,10 @@ fn max_depth(given: &Parameters<'_, '_, '_>) -> Result<Option<NonZeroU16>, Error
 }
 
 fn edit_data(given: &Parameters<'_, '_, '_>) -> Result<EditData, Error> {
-    given.only(&["datastore", "default-operation", "config"])?;
+    given.only(&["datastore", "default-operation", "config", "url"])?;
     let datastore = NmdaDatastore::of(given.required("datastore")?)?;
     let default_operation = given.default_operation()?;
-    let config = given.optional("config")?.ok_or_else(|| {
-        missing_element("config", "<edit-data> needs a <config> with what is to change".to_owned())
-    })?;
-    Ok(EditData { datastore, default_operation, config: given.fragment(config) })
+    Ok(EditData { datastore, default_operation, config: given.content()? })
 }
 
 /// Namespace and local name of an identityref; without a prefix it is of the default namespace. None when its prefix
@@ -274,7 +271,7 @@ impl EditData {
             DefaultOperation::Replace => "<default-operation>replace</default-operation>",
             DefaultOperation::None => "<default-operation>none</default-operation>",
         };
-        let (datastore, config) = (self.datastore.to_xml(), &self.config);
+        let (datastore, config) = (self.datastore.to_xml(), content_xml(&self.config));
         format!("<edit-data xmlns=\"{NMDA}\">{datastore}{default_operation}{config}</edit-data>")
     }
 }

@@ -3,7 +3,9 @@
 use crate::names::{BASE, MONITORING, WITH_DEFAULTS};
 use crate::reply::escape_text;
 use crate::retrieval::{Filter, WithDefaults};
-use crate::rpc::{CommitOptions, Confirmed, DefaultOperation, ErrorOption, Operation, Source, TestOption};
+use crate::rpc::{
+    CommitOptions, Confirmed, Content, DefaultOperation, ErrorOption, Operation, Source, Target, TestOption,
+};
 
 impl Operation {
     /// The operation element.
@@ -19,21 +21,21 @@ impl Operation {
             Operation::GetData(get) => get.to_xml(),
             Operation::EditData(edit) => edit.to_xml(),
             Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
-                let options = format!(
-                    "{}{}{}",
+                let content = format!(
+                    "<target><{}/></target>{}{}{}{}",
+                    target.name(),
                     default_operation_xml(*default_operation),
                     test_option_xml(*test_option),
-                    error_option_xml(*error_option)
+                    error_option_xml(*error_option),
+                    content_xml(config)
                 );
-                base("edit-config", &format!("<target><{}/></target>{options}{config}", target.name()))
+                base("edit-config", &content)
             }
             Operation::CopyConfig { target, source, with_defaults } => {
                 let (source, defaults) = (source_xml(source), with_defaults_xml(*with_defaults));
-                base("copy-config", &format!("<target><{}/></target>{source}{defaults}", target.name()))
+                base("copy-config", &format!("{}{source}{defaults}", target_xml(target)))
             }
-            Operation::DeleteConfig { target } => {
-                base("delete-config", &format!("<target><{}/></target>", target.name()))
-            }
+            Operation::DeleteConfig { target } => base("delete-config", &target_xml(target)),
             Operation::Lock { target } => base("lock", &format!("<target><{}/></target>", target.name())),
             Operation::Unlock { target } => base("unlock", &format!("<target><{}/></target>", target.name())),
             Operation::Commit(options) => base("commit", &commit_xml(options)),
@@ -69,7 +71,21 @@ fn with_defaults_xml(mode: Option<WithDefaults>) -> String {
 fn source_xml(source: &Source) -> String {
     match source {
         Source::Datastore(datastore) => format!("<source><{}/></source>", datastore.name()),
-        Source::Config(config) => format!("<source>{config}</source>"),
+        Source::Config(config) => format!("<source>{}</source>", content_xml(config)),
+    }
+}
+
+fn target_xml(target: &Target) -> String {
+    match target {
+        Target::Datastore(datastore) => format!("<target><{}/></target>", datastore.name()),
+        Target::Url(url) => format!("<target><url>{}</url></target>", escape_text(url)),
+    }
+}
+
+pub(crate) fn content_xml(content: &Content) -> String {
+    match content {
+        Content::Inline(config) => config.as_str().to_owned(),
+        Content::Url(url) => format!("<url>{}</url>", escape_text(url)),
     }
 }
 

@@ -61,13 +61,13 @@ pub enum Operation {
         test_option: TestOption,
         /// `error-option`, `stop-on-error` when absent.
         error_option: ErrorOption,
-        /// The `<config>` element.
-        config: XmlFragment,
+        /// What is to be done to it.
+        config: Content,
     },
     /// `<copy-config>`.
     CopyConfig {
         /// What is replaced.
-        target: Datastore,
+        target: Target,
         /// What it is replaced by.
         source: Source,
         /// How the defaults of the source are taken; as they stand when absent.
@@ -76,7 +76,7 @@ pub enum Operation {
     /// `<delete-config>`.
     DeleteConfig {
         /// What is deleted.
-        target: Datastore,
+        target: Target,
     },
     /// `<lock>`.
     Lock {
@@ -153,8 +153,26 @@ impl Datastore {
 pub enum Source {
     /// A datastore.
     Datastore(Datastore),
-    /// A complete configuration in the request: the `<config>` element.
-    Config(XmlFragment),
+    /// A complete configuration, in the request or at a URL.
+    Config(Content),
+}
+
+/// What `copy-config` writes and `delete-config` deletes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A datastore.
+    Datastore(Datastore),
+    /// A URL, which is not read here.
+    Url(String),
+}
+
+/// Where a configuration stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// In the request: the `<config>` element.
+    Inline(XmlFragment),
+    /// At a URL, which is not read here.
+    Url(String),
 }
 
 /// The parameters of `commit` (RFC 6241 section 8.4.5.1).

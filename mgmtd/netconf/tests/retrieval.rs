@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use cats_mgmtd_netconf::{
-    DataOf, Datastore, DefaultOperation, EditData, Filter, GetData, Limits, NmdaDatastore, Operation,
-    OriginFilter, Output, Reply, Session, Settings, Source, WithDefaults, XmlFragment, parse_rpc,
+    Content, DataOf, Datastore, DefaultOperation, EditData, Filter, GetData, Limits, NmdaDatastore,
+    Operation, OriginFilter, Output, Reply, Session, Settings, Source, WithDefaults, XmlFragment, parse_rpc,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use proptest::prelude::*;
@@ -151,8 +151,9 @@ fn edit_data_has_a_datastore_a_default_operation_and_content() {
     assert_eq!((edit.datastore, edit.default_operation), (NmdaDatastore::Candidate, DefaultOperation::None));
     let error = refused(&of("<datastore>ds:candidate</datastore>"));
     assert_eq!((error.tag, &error.info[..]), (ErrorTag::MissingElement, &[element("config")][..]));
-    let error = refused(&of("<datastore>ds:candidate</datastore><url>file:///x</url>"));
-    assert_eq!(error.tag, ErrorTag::UnknownElement, "there is no url");
+    let found = operation(&of("<datastore>ds:candidate</datastore><url>file:///x</url>"));
+    let Operation::EditData(edit) = found else { panic!("{found:?}") };
+    assert_eq!(edit.config, Content::Url("file:///x".to_owned()));
     let error = refused(&format!("<frobnicate {NMDA}/>"));
     assert_eq!(error.tag, ErrorTag::OperationNotSupported);
 }
@@ -311,7 +312,7 @@ proptest! {
         let get = Operation::GetData(Box::new(get));
         prop_assert_eq!(operation(&get.to_xml()), get);
         let default_operation = DefaultOperation::Replace;
-        let edit = EditData { datastore, default_operation, config: config.unwrap() };
+        let edit = EditData { datastore, default_operation, config: Content::Inline(config.unwrap()) };
         let edit = Operation::EditData(edit);
         prop_assert_eq!(operation(&edit.to_xml()), edit);
     }

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use cats_mgmtd_netconf::{
-    Answer, Client, ClientOutput, ClientSettings, CloseReason, CommitOptions, Confirmed, Datastore,
+    Answer, Client, ClientOutput, ClientSettings, CloseReason, CommitOptions, Confirmed, Content, Datastore,
     DefaultOperation, ErrorOption, Filter, FramingError, HelloError, Limits, Modules, NoModules, Operation,
-    Output, Reply, Rpc, Session, Settings, Source, TestOption, WithDefaults, XmlFragment, names,
+    Output, Reply, Rpc, Session, Settings, Source, Target, TestOption, WithDefaults, XmlFragment, names,
     refuse_session,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
@@ -227,7 +227,7 @@ fn broken_framing_ends_the_session() {
 fn the_old_marker_is_content_on_a_1_1_session() {
     let config = "<config><top xmlns=\"urn:x\">]]&gt;]]&gt;</top></config>";
     let found = operation(&format!("<edit-config><target><candidate/></target>{config}</edit-config>"));
-    let Operation::EditConfig { config, .. } = found else { panic!("{found:?}") };
+    let Operation::EditConfig { config: Content::Inline(config), .. } = found else { panic!("{found:?}") };
     assert!(config.as_str().contains("]]&gt;]]&gt;"));
     let mut server = Server::open(HELLO_11);
     server.feed(rpc("<get/>"));
@@ -318,7 +318,7 @@ fn a_document_type_declaration_is_rejected() {
 fn cdata_stays_text() {
     let config = "<config><leaf xmlns=\"urn:x\"><![CDATA[a<b&c]]></leaf></config>";
     let found = operation(&format!("<edit-config><target><candidate/></target>{config}</edit-config>"));
-    let Operation::EditConfig { config, .. } = found else { panic!() };
+    let Operation::EditConfig { config: Content::Inline(config), .. } = found else { panic!() };
     assert!(config.as_str().contains("<![CDATA[a<b&c]]>"));
 }
 
@@ -431,14 +431,10 @@ fn the_parameters_of_a_confirmed_commit_are_read_and_bounded() {
 fn what_is_not_announced_is_refused_with_the_place() {
     let cases = [
         ("<lock><target><startup/></target></lock>", ErrorTag::UnknownElement, "startup"),
+        ("<lock><target><url>file:///x</url></target></lock>", ErrorTag::UnknownElement, "url"),
         (
-            "<copy-config><target><candidate/></target><source><url>file:///x</url></source></copy-config>",
-            ErrorTag::UnknownElement,
-            "url",
-        ),
-        (
-            "<edit-config><target><candidate/></target><url>file:///x</url></edit-config>",
-            ErrorTag::UnknownElement,
+            "<edit-config><target><candidate/></target><url>file:///x</url><config/></edit-config>",
+            ErrorTag::BadElement,
             "url",
         ),
         (
@@ -473,7 +469,7 @@ fn a_fragment_keeps_the_namespaces_that_were_in_scope() {
         "<edit-config xmlns:i=\"urn:identities\"><target><candidate/></target>\
          <config xmlns:j=\"urn:own\"><top xmlns=\"urn:x\"><ref>i:one</ref></top></config></edit-config>",
     );
-    let Operation::EditConfig { config, .. } = found else { panic!() };
+    let Operation::EditConfig { config: Content::Inline(config), .. } = found else { panic!() };
     let text = config.as_str();
     assert_eq!(text.matches("xmlns:j=").count(), 1, "{text}");
     assert!(text.contains("xmlns:i=\"urn:identities\"") && text.contains(BASE), "{text}");
@@ -744,8 +740,20 @@ fn with_defaults() -> impl Strategy<Value = Option<WithDefaults>> {
     ]))
 }
 
+fn url() -> impl Strategy<Value = String> {
+    "file:///[a-z<&\u{e9}]{1,9}"
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    prop_oneof![element("config").prop_map(Content::Inline), url().prop_map(Content::Url)]
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    prop_oneof![datastore().prop_map(Target::Datastore), url().prop_map(Target::Url)]
+}
+
 fn source() -> impl Strategy<Value = Source> {
-    prop_oneof![datastore().prop_map(Source::Datastore), element("config").prop_map(Source::Config)]
+    prop_oneof![datastore().prop_map(Source::Datastore), content().prop_map(Source::Config)]
 }
 
 fn edit() -> impl Strategy<Value = Operation> {
@@ -761,7 +769,7 @@ fn edit() -> impl Strategy<Value = Operation> {
         ErrorOption::ContinueOnError,
         ErrorOption::RollbackOnError,
     ]);
-    (datastore(), default_operations, test_options, error_options, element("config")).prop_map(
+    (datastore(), default_operations, test_options, error_options, content()).prop_map(
         |(target, default_operation, test_option, error_option, config)| Operation::EditConfig {
             target,
             default_operation,
@@ -791,10 +799,10 @@ fn any_operation() -> impl Strategy<Value = Operation> {
             Operation::GetConfig { source, filter, with_defaults }
         }),
         edit(),
-        (datastore(), source(), with_defaults()).prop_map(|(target, source, with_defaults)| {
+        (target(), source(), with_defaults()).prop_map(|(target, source, with_defaults)| {
             Operation::CopyConfig { target, source, with_defaults }
         }),
-        datastore().prop_map(|target| Operation::DeleteConfig { target }),
+        target().prop_map(|target| Operation::DeleteConfig { target }),
         datastore().prop_map(|target| Operation::Lock { target }),
         datastore().prop_map(|target| Operation::Unlock { target }),
         commit_options().prop_map(Operation::Commit),

@@ -11,7 +11,7 @@ mod embedded {
 /// groupings only; `ietf-interfaces` becomes implemented too, since leafrefs of `ietf-routing` point into it.
 const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-datastores", &[]),
-    ("ietf-netconf", &["candidate", "confirmed-commit", "rollback-on-error", "validate", "xpath"]),
+    ("ietf-netconf", &["candidate", "confirmed-commit", "rollback-on-error", "url", "validate", "xpath"]),
     ("ietf-netconf-acm", &[]),
     ("ietf-netconf-monitoring", &[]),
     ("ietf-netconf-nmda", &["origin", "with-defaults"]),

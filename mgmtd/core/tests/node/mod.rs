@@ -263,6 +263,11 @@ impl Node {
         self.core.handle_validated(ticket, verdict, self.now);
     }
 
+    /// Carries out what follows from an input that a test has given by itself.
+    pub fn drain(&mut self) {
+        self.run();
+    }
+
     fn run(&mut self) {
         while let Some(output) = self.core.poll_output() {
             match output {
@@ -284,6 +289,9 @@ impl Node {
                 | Output::Apply { .. }
                 | Output::Abort { .. }
                 | Output::Snapshot { .. }
+                | Output::Fetch { .. }
+                | Output::Store { .. }
+                | Output::Remove { .. }
                 | Output::ReadState { .. } => self.told.push(output),
                 Output::Event(event) => self.events.push(event),
             }
