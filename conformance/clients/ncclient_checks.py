@@ -303,6 +303,22 @@ def copy_config(server):
         refused(lambda: session.copy_config(source="candidate", target="candidate"), "invalid-value")
 
 
+def url_files(server):
+    """A configuration is saved to a file of the server, loaded from it, and the file is deleted."""
+    with server.connect() as session:
+        edit(session, "<knob>4</knob>")
+        session.commit()
+        session.copy_config(source="running", target="file:///saved.xml")
+        edit(session, "<knob>5</knob>")
+        session.commit()
+        session.copy_config(source="file:///saved.xml", target="candidate")
+        session.commit()
+        assert gear(session).xpath("//lx:knob/text()", namespaces=NS) == ["4"]
+        session.delete_config("file:///saved.xml")
+        refused(lambda: session.copy_config(source="file:///saved.xml", target="candidate"), "invalid-value", info="url")
+        refused(lambda: session.copy_config(source="file:///../running.journal", target="candidate"), "invalid-value")
+
+
 def get_schema(server):
     with server.connect() as session:
         for module in ("ietf-cats", "cats-services", "ietf-routing", "lab-example"):
@@ -384,7 +400,7 @@ def slow_b(server):
 
 CHECKS = {check.__name__: check for check in (
     hello, get_config_filters, get_state, edit_operations, default_operations, edit_errors, choice_and_order,
-    commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, get_schema,
+    commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, url_files, get_schema,
     unknown_operations, write_values, overlapping_services, slow_b,
 )}
 

@@ -85,6 +85,11 @@ fn a_confirmed_commit_is_confirmed_cancelled_left_and_taken_up_by_its_name() -> 
 }
 
 #[test]
+fn a_configuration_is_saved_to_a_file_and_loaded_from_it() -> Result<()> {
+    check("url_files")
+}
+
+#[test]
 fn get_schema_serves_our_modules_and_the_standard_ones() -> Result<()> {
     check("get_schema")
 }

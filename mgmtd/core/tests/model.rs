@@ -1,16 +1,20 @@
 //! Random interleavings of sessions, components and failures against a plain reference.
 //!
-//! The reference: two maps from item to size, a table of locks, and no idea of trees or state machines.
+//! The reference: two maps from item to size, a table of locks, the map that an unconfirmed commit goes back to, and no
+//! idea of trees or state machines.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a failed set-up is a failed test
 
 mod node;
 
-use cats_mgmtd_core::{Datastore, End, Limits, Output, PREPARE_TIMEOUT, Reply, Request, SessionId};
+use cats_mgmtd_core::{
+    CommitOptions, Confirmed, Datastore, End, Limits, Output, PREPARE_TIMEOUT, Reply, Request, SessionId,
+};
 use cats_yang_tree::error::{Error, ErrorTag};
-use node::{Node, commit, edit, lock, unlock};
+use node::{Node, edit, lock, unlock};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use Datastore::{Candidate, Running};
 
@@ -26,9 +30,38 @@ enum Step {
     Delete(usize, u8),
     Discard(usize),
     /// A commit, what the components make of it, and whether it ends badly at the oracle or the journal.
-    Commit(usize, Fate),
+    Commit(usize, Asked, Fate),
+    Cancel(usize, Option<u8>),
+    /// Seconds.
+    Pass(u32),
     Attach,
     Detach,
+}
+
+/// The parameters of a commit; names are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    /// Seconds, and `persist`.
+    confirmed: Option<(u32, Option<u8>)>,
+    persist_id: Option<u8>,
+}
+
+impl Asked {
+    fn request(self) -> Request {
+        let confirmed =
+            self.confirmed.map(|(timeout_s, persist)| Confirmed { timeout_s, persist: name(persist) });
+        Request::Commit(CommitOptions { confirmed, persist_id: name(self.persist_id) })
+    }
+}
+
+fn name(number: Option<u8>) -> Option<String> {
+    number.map(|number| number.to_string())
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let token = || prop_oneof![3 => Just(None), 2 => (0u8..2).prop_map(Some)];
+    let confirmed = prop_oneof![2 => Just(None), 2 => (1u32..20, token()).prop_map(Some)];
+    (confirmed, token()).prop_map(|(confirmed, persist_id)| Asked { confirmed, persist_id })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +96,9 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (who.clone(), 0u8..5, 1u32..9).prop_map(|(a, item, size)| Step::Set(a, item, size)),
         3 => (who.clone(), 0u8..5).prop_map(|(a, item)| Step::Delete(a, item)),
         1 => who.clone().prop_map(Step::Discard),
-        5 => (who, fate).prop_map(|(a, fate)| Step::Commit(a, fate)),
+        7 => (who.clone(), asked(), fate).prop_map(|(a, asked, fate)| Step::Commit(a, asked, fate)),
+        1 => (who, prop::option::of(0u8..2)).prop_map(|(a, token)| Step::Cancel(a, token)),
+        2 => (1u32..12).prop_map(Step::Pass),
         1 => Just(Step::Attach),
         1 => Just(Step::Detach),
     ]
@@ -78,6 +113,17 @@ struct Reference {
     locks: BTreeMap<Datastore, SessionId>,
     open: Vec<SessionId>,
     revision: u64,
+    now: u32,
+    ongoing: Option<Ongoing>,
+}
+
+/// A confirmed commit that waits.
+#[derive(Debug, Clone)]
+struct Ongoing {
+    base: Config,
+    by: Option<SessionId>,
+    persist: Option<u8>,
+    deadline: u32,
 }
 
 impl Reference {
@@ -97,6 +143,59 @@ impl Reference {
         for datastore in [Running, Candidate] {
             if self.locks.get(&datastore) == Some(&session) {
                 self.release(datastore);
+            }
+        }
+        if let Some(ongoing) = self.ongoing.as_mut().filter(|ongoing| ongoing.by == Some(session)) {
+            ongoing.by = None;
+        }
+        self.go_back_if_due();
+    }
+
+    fn may_follow(&self, by: SessionId, persist_id: Option<u8>) -> bool {
+        match &self.ongoing {
+            None => persist_id.is_none(),
+            Some(Ongoing { persist: None, by: owner, .. }) => persist_id.is_none() && *owner == Some(by),
+            Some(Ongoing { persist, .. }) => persist_id == *persist,
+        }
+    }
+
+    /// Would a confirmed commit of these parameters end with its session?
+    fn is_volatile(&self, asked: Asked) -> bool {
+        let named = self.ongoing.as_ref().is_some_and(|ongoing| ongoing.persist.is_some());
+        asked.confirmed.is_some_and(|(_, persist)| persist.is_none() && !named)
+    }
+
+    fn decide(&mut self, by: SessionId, asked: Asked) {
+        let before = self.ongoing.take();
+        self.ongoing = asked.confirmed.map(|(timeout, persist)| Ongoing {
+            base: before.as_ref().map_or_else(|| self.running.clone(), |before| before.base.clone()),
+            by: Some(by),
+            persist: persist.or(before.and_then(|before| before.persist)),
+            deadline: self.now + timeout,
+        });
+        if self.running != self.candidate {
+            self.running = self.candidate.clone();
+            self.revision += 1;
+        }
+    }
+
+    fn go_back_if_due(&mut self) {
+        let due = |ongoing: &Ongoing| {
+            ongoing.deadline <= self.now || ongoing.persist.is_none() && ongoing.by.is_none()
+        };
+        if self.ongoing.as_ref().is_some_and(due) {
+            self.go_back();
+        }
+    }
+
+    fn go_back(&mut self) {
+        let Some(ongoing) = self.ongoing.take() else { return };
+        if ongoing.base != self.running {
+            let unmodified = self.candidate == self.running;
+            self.running = ongoing.base;
+            self.revision += 1;
+            if unmodified {
+                self.candidate = self.running.clone();
             }
         }
     }
@@ -127,6 +226,11 @@ impl Run {
             Step::Open => self.reference.open.push(self.node.open("ada")),
             Step::Attach => self.attach(),
             Step::Detach => self.detach(),
+            Step::Pass(seconds) => {
+                self.node.pass(Duration::from_secs(u64::from(seconds)));
+                self.reference.now += seconds;
+                self.reference.go_back_if_due();
+            }
             Step::Drop(a)
             | Step::Close(a)
             | Step::Kill(a, _)
@@ -135,12 +239,22 @@ impl Run {
             | Step::Set(a, ..)
             | Step::Delete(a, _)
             | Step::Discard(a)
-            | Step::Commit(a, _) => {
+            | Step::Cancel(a, _)
+            | Step::Commit(a, ..) => {
                 if let Some(session) = self.session(a) {
                     self.request(session, step);
                 }
             }
         }
+        self.answer_engine();
+    }
+
+    /// A way back may wait for the engine.
+    fn answer_engine(&mut self) {
+        if let Some(engine) = self.engine.filter(|_| self.node.core.commit_in_flight()) {
+            self.node.planned(engine);
+        }
+        assert!(!self.node.core.commit_in_flight());
     }
 
     fn request(&mut self, by: SessionId, step: Step) {
@@ -172,14 +286,17 @@ impl Run {
                 }
             }
             Step::Set(..) | Step::Delete(..) | Step::Discard(_) => self.edit(by, step),
-            Step::Commit(_, fate) => self.commit(by, fate),
-            Step::Open | Step::Attach | Step::Detach => {}
+            Step::Commit(_, asked, fate) => self.commit(by, asked, fate),
+            Step::Cancel(_, token) => self.cancel(by, token),
+            Step::Open | Step::Attach | Step::Detach | Step::Pass(_) => {}
         }
     }
 
     fn lock(&mut self, by: SessionId, target: Datastore) {
         let clean = target == Running || self.reference.candidate == self.reference.running;
-        let good = clean && !self.reference.locks.contains_key(&target);
+        let waits = self.reference.ongoing.as_ref();
+        let anothers = target == Running && waits.is_some_and(|ongoing| ongoing.by != Some(by));
+        let good = clean && !anothers && !self.reference.locks.contains_key(&target);
         self.expect(by, lock(target), good);
         if good {
             self.reference.locks.insert(target, by);
@@ -223,39 +340,76 @@ impl Run {
         }
     }
 
-    fn commit(&mut self, by: SessionId, fate: Fate) {
+    fn cancel(&mut self, by: SessionId, token: Option<u8>) {
         let reference = &self.reference;
-        let allowed = reference.free(Running, by) && reference.free(Candidate, by);
-        if !allowed || reference.candidate == reference.running {
-            return self.expect(by, commit(), allowed);
+        let own = token.is_none() && reference.ongoing.as_ref().is_some_and(|ongoing| ongoing.by == Some(by));
+        let named = token.is_some() && reference.may_follow(by, token);
+        let request = Request::CancelCommit { persist_id: name(token) };
+        if !reference.free(Running, by) || !(own || named) {
+            return self.expect(by, request, false);
         }
-        let revision = reference.revision + 1;
+        self.node.send(by, request);
+        self.answer_engine();
+        assert_eq!(self.node.reply(by), Some(Reply::Ok));
+        self.reference.go_back();
+    }
+
+    fn commit(&mut self, by: SessionId, asked: Asked, fate: Fate) {
+        let reference = &self.reference;
+        let allowed = reference.free(Running, by)
+            && reference.free(Candidate, by)
+            && reference.may_follow(by, asked.persist_id);
+        let same = reference.candidate == reference.running;
+        let nothing = same && asked.confirmed.is_none() && reference.ongoing.is_none();
+        if !allowed || nothing {
+            return self.expect(by, asked.request(), allowed);
+        }
         (self.node.hold_oracle, self.node.hold_journal) = (true, true);
-        self.node.send(by, commit());
-        let done = self.through(by, fate, revision);
+        self.node.send(by, asked.request());
+        let done = if same { self.noted(by, fate) } else { self.through(by, asked, fate) };
         (self.node.hold_oracle, self.node.hold_journal) = (false, false);
-        assert!(!self.node.core.commit_in_flight());
         let lost = fate == Fate::SessionLost;
         let reply = self.node.reply(by);
         assert_eq!(reply.map(|reply| reply == Reply::Ok), (!lost).then_some(done));
         if done {
-            self.reference.running = self.reference.candidate.clone();
-            self.reference.revision = revision;
+            self.reference.decide(by, asked);
         }
         if lost {
             self.reference.end(by);
         }
+        self.reference.go_back_if_due();
+        while !self.node.held.is_empty() {
+            self.node.answer_held();
+        }
+    }
+
+    /// A commit without changes is recorded, and nothing else.
+    fn noted(&mut self, by: SessionId, fate: Fate) -> bool {
+        if fate == Fate::SessionLost {
+            self.node.drop_session(by);
+        }
+        if fate == Fate::NoRecord {
+            self.node.fail_held(Error::application(ErrorTag::OperationFailed, "as told"));
+        } else {
+            self.node.answer_held();
+        }
+        fate != Fate::NoRecord
     }
 
     /// Plays the parts of oracle, engine and journal; true if the commit is decided.
-    fn through(&mut self, by: SessionId, fate: Fate, revision: u64) -> bool {
+    fn through(&mut self, by: SessionId, asked: Asked, fate: Fate) -> bool {
+        let revision = self.reference.revision + 1;
         let error = || Error::application(ErrorTag::OperationFailed, "as told");
         if fate == Fate::Invalid {
             self.node.fail_held(error());
             return false;
         }
         if fate == Fate::SessionLost {
+            let volatile = self.reference.is_volatile(asked);
             self.node.drop_session(by);
+            if volatile {
+                return false;
+            }
         }
         self.node.answer_held();
         if let Some(engine) = self.engine {
@@ -269,6 +423,7 @@ impl Run {
                 }
                 Fate::Late => {
                     self.node.pass(PREPARE_TIMEOUT);
+                    self.reference.now += u32::try_from(PREPARE_TIMEOUT.as_secs()).unwrap();
                     self.node.planned(engine);
                     self.node.aborted(engine);
                     return false;
@@ -299,6 +454,9 @@ impl Run {
         assert_eq!(parse(&self.node.config(probe, Running)), self.reference.running);
         assert_eq!(parse(&self.node.config(probe, Candidate)), self.reference.candidate);
         assert_eq!(self.node.core.running().0, self.reference.revision);
+        let timer = self.node.core.poll_timeout().map(|(_, what)| what);
+        assert_eq!(timer, self.reference.ongoing.as_ref().map(|_| "confirm"));
+        assert_eq!(self.node.pending.is_some(), self.reference.ongoing.is_some(), "the record says the same");
         self.node.drop_session(probe);
         for (datastore, holder) in &self.reference.locks {
             assert!(self.reference.open.contains(holder), "the lock of {datastore:?} outlives its session");
@@ -325,7 +483,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn failed_commits_change_nothing_and_locks_end_with_their_sessions(
+    fn failed_and_unconfirmed_commits_change_nothing_and_locks_end_with_their_sessions(
         steps in proptest::collection::vec(step(), 1..60),
     ) {
         let limits = Limits { sessions: 100, sessions_per_user: 100 };
