@@ -427,6 +427,48 @@ fn the_parameters_of_a_confirmed_commit_are_read_and_bounded() {
     }
 }
 
+/// The requests that RFC 6241 shows in sections 7.3, 8.4.4.1 and 8.4.5.1.
+#[test]
+fn the_requests_that_the_rfc_shows_mean_what_it_says() {
+    let token = || Some("IQ,d4668".to_owned());
+    let confirmed = |timeout_s, persist| CommitOptions {
+        confirmed: Some(Confirmed { timeout_s, persist }),
+        persist_id: None,
+    };
+    for (content, wanted) in [
+        (
+            "<commit><confirmed/><confirm-timeout>120</confirm-timeout></commit>",
+            Operation::Commit(confirmed(120, None)),
+        ),
+        (
+            "<commit><confirmed/><persist>IQ,d4668</persist></commit>",
+            Operation::Commit(confirmed(600, token())),
+        ),
+        (
+            "<commit><persist-id>IQ,d4668</persist-id></commit>",
+            Operation::Commit(CommitOptions { confirmed: None, persist_id: token() }),
+        ),
+        ("<cancel-commit/>", Operation::CancelCommit { persist_id: None }),
+        (
+            "<cancel-commit><persist-id>IQ,d4668</persist-id></cancel-commit>",
+            Operation::CancelCommit { persist_id: token() },
+        ),
+        (
+            "<copy-config><target><running/></target><source><url>https://user:password@example.com/cfg/new.txt</url>\
+             </source></copy-config>",
+            Operation::CopyConfig {
+                target: Target::Datastore(Datastore::Running),
+                source: Source::Config(Content::Url(
+                    "https://user:password@example.com/cfg/new.txt".to_owned(),
+                )),
+                with_defaults: None,
+            },
+        ),
+    ] {
+        assert_eq!(operation(content), wanted);
+    }
+}
+
 #[test]
 fn what_is_not_announced_is_refused_with_the_place() {
     let cases = [

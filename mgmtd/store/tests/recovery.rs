@@ -333,15 +333,22 @@ fn framed(payload: &[u8]) -> Vec<u8> {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Commit(Vec<u8>),
+    /// The changes, and whether it waits for a confirmation.
+    Commit(Vec<u8>, bool),
+    /// What becomes of a confirmed commit.
+    Note(bool),
     Compact,
     Restart,
-    Crash { cut: usize },
+    Crash {
+        cut: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => proptest::collection::vec(any::<u8>(), 0..80).prop_map(Step::Commit),
+        4 => (proptest::collection::vec(any::<u8>(), 0..80), any::<bool>())
+            .prop_map(|(changes, waits)| Step::Commit(changes, waits)),
+        2 => any::<bool>().prop_map(Step::Note),
         1 => Just(Step::Compact),
         1 => Just(Step::Restart),
         2 => (0usize..40).prop_map(|cut| Step::Crash { cut }),
@@ -360,16 +367,23 @@ proptest! {
         let mut store = open(dir.path()).unwrap().store;
         let mut acknowledged: Vec<Vec<u8>> = Vec::new();
         let mut folded = 0;
-        for step in steps {
+        let mut waiting: Option<Pending> = None;
+        for (at, step) in steps.into_iter().enumerate() {
+            let next_waiting = |waits: bool| waits.then(|| pending(&format!("[{at}]")));
             match step {
-                Step::Commit(changes) => {
-                    let mut next = record(acknowledged.len() as u64 + 1, "");
-                    next.changes.clone_from(&changes);
-                    store.append(&next).unwrap();
+                Step::Commit(changes, waits) => {
+                    waiting = next_waiting(waits);
+                    let next = record(acknowledged.len() as u64 + 1, "");
+                    store.append(&Record { changes: changes.clone(), pending: waiting.clone(), ..next }).unwrap();
                     acknowledged.push(changes);
                 }
+                Step::Note(waits) => {
+                    waiting = next_waiting(waits);
+                    let note = record(acknowledged.len() as u64, "");
+                    store.append(&Record { pending: waiting.clone(), ..note }).unwrap();
+                }
                 Step::Compact => {
-                    store.compact(&modules(), format!("{}", acknowledged.len()).as_bytes(), None).unwrap();
+                    store.compact(&modules(), format!("{}", acknowledged.len()).as_bytes(), waiting.as_ref()).unwrap();
                     folded = acknowledged.len();
                 }
                 Step::Restart => {}
@@ -385,7 +399,11 @@ proptest! {
             let found = open(dir.path()).unwrap();
             let start = found.snapshot.as_ref().map_or(0, |snapshot| snapshot.revision as usize);
             prop_assert_eq!(start, folded);
-            let changes: Vec<Vec<u8>> = found.records.iter().map(|record| record.changes.clone()).collect();
+            prop_assert_eq!(&found.pending, &waiting);
+            let mut last = start as u64;
+            let advances = |record: &&Record| std::mem::replace(&mut last, record.about.revision) < record.about.revision;
+            let commits = found.records.iter().filter(advances);
+            let changes: Vec<Vec<u8>> = commits.map(|record| record.changes.clone()).collect();
             prop_assert_eq!(&changes[..], &acknowledged[folded..]);
             store = found.store;
         }
