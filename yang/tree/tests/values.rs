@@ -255,3 +255,20 @@ fn anydata_in_json_is_a_string_of_xml_and_nothing_else() {
         assert_eq!(errors[0].tag, ErrorTag::InvalidValue, "{text}");
     }
 }
+
+#[test]
+fn a_step_without_prefix_in_an_expression_has_the_module_of_the_step_before_it_in_xml_as_in_json() {
+    let schema = SchemaBuilder::new()
+        .module("store", "urn:store", "st", |m| {
+            m.leaf("path", Ty::string().canonical(Canonical::XPath));
+        })
+        .build()
+        .expect("a good schema");
+    let config = "<config xmlns:s='urn:store'><path xmlns='urn:store'>/s:a/b[c = 'd/e'] | f</path></config>";
+    let ops = Ops::from_xml_str(&schema, config, DefaultOperation::Merge).expect("it is taken");
+    let tree = edit(&Tree::new(), &schema, ops).expect("it fits");
+    let value = json::branch(&schema, tree.root(), None);
+    assert_eq!(value, json!({ "store:path": "/store:a/store:b[store:c = 'd/e'] | f" }));
+    let ops = Ops::from_json(&schema, &value, Operation::Merge).expect("it is taken");
+    assert_eq!(edit(&Tree::new(), &schema, ops).expect("it fits"), tree);
+}

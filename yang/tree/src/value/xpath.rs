@@ -5,7 +5,8 @@ use super::Names;
 use crate::error::shown;
 use crate::schema::{ModuleId, Schema};
 
-/// The expression with a module's name before every name that has a prefix, and before those that inherit one.
+/// The expression with a module's name before every name that has a prefix, and before those that inherit one: in XML
+/// too, where such a name would otherwise mean something else once it was stored and read back.
 pub(super) fn qualified(schema: &Schema, names: Names<'_>, text: &str) -> Result<String, String> {
     let mut current = None;
     rewrite(text, |prefix, path_step| {
@@ -14,7 +15,7 @@ pub(super) fn qualified(schema: &Schema, names: Names<'_>, text: &str) -> Result
                 Some(module) => module,
                 None => return Err(format!("prefix '{}' names no module here", shown(prefix))),
             },
-            None => match current.filter(|_| path_step && names.inherit) {
+            None => match current.filter(|_| path_step) {
                 Some(module) => module,
                 None => return Ok(None),
             },
