@@ -62,6 +62,7 @@ impl Node {
             let part = folder.join(part);
             std::fs::create_dir_all(&part).map_err(LabError::of(format!("making {}", part.display())))?;
         }
+        seed_host_key(&folder.join("mgmtd-state"))?;
         let node = Node {
             name: name.to_owned(),
             host,
@@ -214,6 +215,20 @@ impl Node {
         started.wait_until("ready", || ready.exists())?;
         Ok(started)
     }
+}
+
+/// Gives a state directory the RSA host key that all nodes of all labs share, so that not each makes its own, which
+/// takes seconds of both cores' time.
+fn seed_host_key(state: &Path) -> Result<()> {
+    let shared = target_dir().join("lab-ssh_host_rsa_key");
+    if !shared.is_file() {
+        let own = shared.with_extension(std::process::id().to_string());
+        let file = own.display().to_string();
+        run("ssh-keygen", &["-q", "-t", "rsa", "-b", "3072", "-N", "", "-C", "lab", "-f", &file])?;
+        std::fs::rename(&own, &shared).map_err(LabError::of(format!("making {}", shared.display())))?;
+    }
+    let place = state.join("ssh_host_rsa_key");
+    std::fs::copy(&shared, &place).map_err(LabError::of(format!("making {}", place.display()))).map(drop)
 }
 
 /// Where a built program is: in the folder that `CATS_PROGRAMS` names, else among the release builds.

@@ -1,10 +1,11 @@
 //! A management daemon by itself, as the NETCONF tests need it: no engine beside it, a namespace around it.
 
-use crate::Result;
 use crate::command::{Outcome, run_with_input};
 use crate::lab::{Lab, python, repository_root};
 use crate::namespace::Namespace;
 use crate::node::{AdministratorKey, Node};
+use crate::{LabError, Result};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 /// Where the daemon listens, inside of its namespace.
@@ -54,6 +55,24 @@ impl Server {
             "IdentitiesOnly=yes",
         ]);
         command.arg("-i").arg(&key.private).args(options);
+        command.args(["-p", PORT, &format!("{user}@{ADDRESS}"), "-s", "netconf"]);
+        run_with_input(command, input)
+    }
+}
+
+impl Server {
+    /// As [`Server::ssh`], for a user without a key, who answers the first question of the login with `word`.
+    pub fn ssh_with_word(&self, user: &str, word: &str, options: &[&str], input: &[u8]) -> Result<Outcome> {
+        let ask = self.lab.folder().join("ask");
+        let doing = || format!("making {}", ask.display());
+        std::fs::write(&ask, format!("#!/bin/sh\necho '{word}'\n")).map_err(LabError::of(doing()))?;
+        let runs = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&ask, runs).map_err(LabError::of(doing()))?;
+        let mut command = self.node.host().command("ssh");
+        command.env("SSH_ASKPASS", &ask).env("SSH_ASKPASS_REQUIRE", "force");
+        command.args(["-F", "none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]);
+        command.args(["-o", "LogLevel=ERROR", "-o", "NumberOfPasswordPrompts=1"]);
+        command.args(["-o", "PubkeyAuthentication=no"]).args(options);
         command.args(["-p", PORT, &format!("{user}@{ADDRESS}"), "-s", "netconf"]);
         run_with_input(command, input)
     }

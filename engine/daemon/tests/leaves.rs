@@ -10,7 +10,11 @@ use cats_yang_model::{CONFIG_LEAVES, Config};
 use serde_json::{Value, json};
 
 /// What the management daemon consumes by itself, and its test of these leafs.
-const MANAGEMENT: &[(&str, &str)] = &[("/ietf-netconf-acm:nacm/", "mgmtd/daemon/tests/access.rs")];
+const MANAGEMENT: &[(&str, &str)] = &[
+    ("/ietf-netconf-acm:nacm/", "mgmtd/daemon/tests/access.rs"),
+    ("/ietf-system:system/", "mgmtd/daemon/src/logins.rs"),
+    ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/ssh/", "mgmtd/daemon/src/logins.rs"),
+];
 
 /// Leafs for people only.
 const FOR_PEOPLE: &[&str] = &[

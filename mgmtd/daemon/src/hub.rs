@@ -5,6 +5,7 @@
 
 use crate::engine::{self, ToEngine};
 use crate::files::Files;
+use crate::logins::Logins;
 use crate::rules::Rules;
 use crate::{content, oracle, recorder};
 use cats_engine_wire::management::Change;
@@ -100,6 +101,7 @@ pub(crate) struct Hub {
     core: Core,
     schema: Arc<Schema>,
     rules: Rules,
+    logins: Logins,
     workers: Workers,
     sessions: BTreeMap<SessionId, Open>,
     engines: BTreeMap<ComponentId, mpsc::Sender<ToEngine>>,
@@ -114,11 +116,13 @@ struct Open {
 }
 
 impl Hub {
-    pub(crate) fn new(core: Core, rules: Rules, schema: Arc<Schema>, workers: Workers) -> Self {
+    pub(crate) fn new(core: Core, judges: (Rules, Logins), schema: Arc<Schema>, workers: Workers) -> Self {
+        let (rules, logins) = judges;
         Self {
             core,
             schema,
             rules,
+            logins,
             workers,
             sessions: BTreeMap::new(),
             engines: BTreeMap::new(),
@@ -251,8 +255,9 @@ impl Hub {
                     self.failed.push(Input::Validated { ticket, verdict });
                 }
             }
-            Output::Check { ticket, changes, .. } => {
-                let errors = self.rules.check(&self.schema, &changes);
+            Output::Check { ticket, new, changes, .. } => {
+                let mut errors = self.rules.check(&self.schema, &changes);
+                errors.extend(self.logins.check(&self.schema, &new, &changes));
                 self.core.handle_checked(ticket, errors, now());
             }
             Output::Prepare { component, revision, base, changes } => {
@@ -330,9 +335,11 @@ impl Hub {
                 tracing::info!(revision, by = %commit.by, changes = count, "committed");
                 self.workers.revision.send_replace(revision);
                 self.rules.follow(&self.schema, changes);
+                let (_, running) = self.core.running();
+                self.logins.follow(&self.schema, running, changes, self.rules.ssh());
             }
             Event::CommitFailed { by, errors } => {
-                tracing::info!(%by, errors = errors.len(), first = %first(errors), "commit failed");
+                tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");
             }
             Event::ConfirmedCommit { what, by } => tracing::info!(?what, %by, "confirmed commit"),
             Event::RollbackRefused { component, errors } => {

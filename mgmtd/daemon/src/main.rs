@@ -10,6 +10,7 @@ mod content;
 mod engine;
 mod files;
 mod hub;
+mod logins;
 mod oracle;
 mod random;
 mod recorder;
@@ -20,7 +21,7 @@ mod startup;
 mod waiting;
 
 use args::Args;
-use cats_mgmtd_transport::{Admission, Connection, HostKey, LocalListener, SshLimits, SshListener, Users};
+use cats_mgmtd_transport::{Access, Admission, Connection, HostKeys, LocalListener, SshListener};
 use clap::Parser;
 use files::Files;
 use hub::{Hub, HubSender, Input, Workers};
@@ -37,12 +38,15 @@ use tracing_subscriber::EnvFilter;
 /// Accepted connections that may wait for their session.
 const ACCEPTED: usize = 16;
 
+/// What is logged unless `RUST_LOG` says otherwise. The SSH library writes texts of peers as they come.
+const LOGGED: &str = "info,russh=error";
+
 /// How long sessions may take to close when the daemon stops.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
     let result = tokio::runtime::Builder::new_multi_thread()
@@ -64,7 +68,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     std::fs::create_dir_all(&args.run_dir)
         .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
     let ready_file = ReadyFile::new(&args.run_dir)?;
-    let Ready { core, rules, schema, compiled, store, boot, capabilities, content_id } =
+    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id } =
         startup::prepare(&args)?;
     let (sender, inputs) = hub::channel();
     let (revision, revisions) = watch::channel(store.revision());
@@ -76,7 +80,9 @@ async fn run(args: Args) -> Result<(), StartError> {
         recorder::start(store, Arc::clone(&schema), boot, sender.clone()).map_err(thread("recorder"))?;
     let limit = args.message_limits().message;
     let files = Files::new(args.state_dir.join("url"), limit, Arc::clone(&schema), sender.clone());
-    let hub = Hub::new(core, rules, Arc::clone(&schema), Workers { oracle, recorder, files, revision });
+    let access = logins.subscribe();
+    let workers = Workers { oracle, recorder, files, revision };
+    let hub = Hub::new(core, (rules, logins), Arc::clone(&schema), workers);
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared {
         schema,
@@ -87,7 +93,7 @@ async fn run(args: Args) -> Result<(), StartError> {
         memory: session::Memory::default(),
     });
     let (alive, sessions) = mpsc::channel(1);
-    let listeners = listen(&args, shared, alive).await?;
+    let listeners = listen(&args, shared, access, alive).await?;
     let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
     tokio::spawn(engine::run(socket, identity, revisions, sender.clone()));
     ready_file.announce()?;
@@ -130,6 +136,7 @@ async fn shut_down(
 async fn listen(
     args: &Args,
     shared: Arc<session::Shared>,
+    access: watch::Receiver<Arc<Access>>,
     alive: mpsc::Sender<()>,
 ) -> Result<tokio::task::AbortHandle, StartError> {
     let admission = Admission::new(args.session_limits());
@@ -137,7 +144,7 @@ async fn listen(
     let path = args.run_dir.join("netconf.sock");
     let local = LocalListener::bind(&path, Arc::clone(&admission))
         .map_err(StartError::system(format!("cannot listen at {}", path.display())))?;
-    let ssh = ssh_listener(args, &admission).await?;
+    let ssh = ssh_listener(args, access, &admission).await?;
     let accepting = tokio::spawn(async move {
         let local = local.run(accepted.clone());
         let ssh = async {
@@ -161,29 +168,31 @@ async fn listen(
 }
 
 /// The SSH server at the address of the command line, or at the socket that systemd hands over.
-async fn ssh_listener(args: &Args, admission: &Arc<Admission>) -> Result<Option<SshListener>, StartError> {
+async fn ssh_listener(
+    args: &Args,
+    access: watch::Receiver<Arc<Access>>,
+    admission: &Arc<Admission>,
+) -> Result<Option<SshListener>, StartError> {
     let handed = listenfd::ListenFd::from_env()
         .take_tcp_listener(0)
         .map_err(StartError::system("the first socket of LISTEN_FDS is not a TCP listener"))?;
     if handed.is_none() && args.ssh.is_none() {
         return Ok(None);
     }
-    let key = HostKey::load_or_create(&args.state_dir)?;
-    tracing::info!(fingerprint = key.fingerprint(), "SSH host key");
-    if args.user.is_empty() {
-        tracing::warn!("nobody can log in over SSH: there is no --user");
+    let keys = HostKeys::load_or_create(&args.state_dir)?;
+    for key in keys.fingerprints() {
+        tracing::info!(key, "SSH host key");
     }
-    let users = Users::new(args.user.iter().map(|user| (user.name.clone(), user.keys.clone())));
+    if args.user.is_empty() && access.borrow().accounts.count() == 0 {
+        tracing::warn!("nobody can log in over SSH: there is neither --user nor a user of ietf-system");
+    }
+    let admission = Arc::clone(admission);
     let listener = match (handed, args.ssh) {
         (Some(handed), _) => {
-            let over = |listener| {
-                SshListener::over(listener, key, users, SshLimits::default(), Arc::clone(admission))
-            };
+            let over = |listener| SshListener::over(listener, keys, access, admission);
             handed.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(handed)).map(over)
         }
-        (None, Some(address)) => {
-            SshListener::bind(address, key, users, SshLimits::default(), Arc::clone(admission)).await
-        }
+        (None, Some(address)) => SshListener::bind(address, keys, access, admission).await,
         (None, None) => return Ok(None),
     };
     let listener = listener.map_err(StartError::system("SSH"))?;

@@ -3,6 +3,7 @@
 
 use crate::{content, engine};
 use cats_engine_core::config::{Checked, Violation};
+use cats_yang_model::generated::cats_system::Ssh;
 use cats_yang_model::{ApplyError, Config};
 use cats_yang_tree::error::{Error, ErrorTag, Path};
 use cats_yang_tree::schema::Schema;
@@ -20,6 +21,11 @@ impl Rules {
         let snapshot = content::to_value(schema, running);
         let running = Config::from_json(&snapshot).map_err(|error| fault(&error))?;
         Ok(Self { running: Checked::trusted(running) })
+    }
+
+    /// How users log in over SSH.
+    pub(crate) fn ssh(&self) -> &Ssh {
+        &self.running.config().cats.system.ssh
     }
 
     /// What is wrong with running after `changes`, at a cost that follows them.

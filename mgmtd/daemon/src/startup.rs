@@ -1,6 +1,7 @@
 //! From the command line to what the daemon runs on: schema, running configuration, core.
 
 use crate::args::Args;
+use crate::logins::Logins;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
 use crate::waiting::{self, Waiting};
@@ -8,6 +9,7 @@ use crate::{content, hub, oracle, random, retrieval};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
 use cats_mgmtd_netconf::names::{BASE_1_0, BASE_1_1};
 use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
+use cats_mgmtd_transport::Users;
 use cats_yang_schema::{Compiled, ModuleSource};
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
@@ -76,6 +78,7 @@ fn lines(errors: &[Error]) -> String {
 pub(crate) struct Ready {
     pub(crate) core: Core,
     pub(crate) rules: Rules,
+    pub(crate) logins: Logins,
     pub(crate) schema: Arc<Schema>,
     pub(crate) compiled: Compiled,
     pub(crate) store: Store,
@@ -106,6 +109,8 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     let now = hub::now();
     let (running, waiting) = waiting::settle(&schema, &boot, (running, waiting), &mut store, now)?;
     let rules = Rules::new(&schema, &running).map_err(|error| misfit(vec![error]))?;
+    let administrators = Users::new(args.user.iter().map(|user| (user.name.clone(), user.keys.clone())));
+    let logins = Logins::new(&schema, administrators, &running, rules.ssh()).map_err(misfit)?;
     if outdated || modules != modules_of(&schema) {
         let config = content::to_json(&schema, &running);
         let pending = pending.filter(|_| waiting.is_some());
@@ -122,7 +127,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     if let Some(Waiting { pending, base, .. }) = waiting {
         core.resume(pending, base, now);
     }
-    Ok(Ready { core, rules, schema, compiled, store, boot, capabilities, content_id })
+    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id })
 }
 
 fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {

@@ -89,6 +89,9 @@ pub enum CloseReason {
     /// The framing was wrong.
     #[error("bad framing: {0}")]
     BadFraming(#[from] FramingError),
+    /// The user was taken out of the configuration.
+    #[error("its user may not log in any more")]
+    Withdrawn,
     /// Our side ends.
     #[error("the server shuts down")]
     Shutdown,
@@ -337,7 +340,7 @@ impl Session {
         }
         self.waiting = waiting;
         self.waiting.drain(..used);
-        if self.waiting.is_empty() && self.waiting.capacity() > READ_AHEAD {
+        if self.waiting.is_empty() {
             self.waiting = Vec::new();
         }
         if self.ended && self.current.is_none() && self.waiting.is_empty() {
@@ -353,6 +356,8 @@ impl Session {
                     self.decoder.set_framing(framing);
                     self.sending = framing;
                     self.stage = Stage::Open;
+                    // Said once; an idle session holds little.
+                    self.settings.capabilities = Vec::new();
                 }
                 Err(error) => self.close(error.into()),
             },

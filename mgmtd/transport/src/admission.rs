@@ -27,7 +27,7 @@ pub enum Refusal {
     #[error("{0} sessions are open, the most that are allowed: try again later")]
     Total(usize),
     /// The user has too many.
-    #[error("user {user} has {limit} sessions open, the most that are allowed: close one")]
+    #[error("user {} has {limit} sessions open, the most that are allowed: close one", user.escape_debug())]
     PerUser {
         /// The user.
         user: String,

@@ -1,8 +1,8 @@
-//! Which keys a user may log in with.
+//! Users whose keys are in files.
 
+use crate::access::acceptable;
+use russh::keys::PublicKey;
 use russh::keys::ssh_key::authorized_keys::Entry;
-use russh::keys::ssh_key::public::KeyData;
-use russh::keys::{Algorithm, PublicKey};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,6 @@ use tracing::warn;
 
 /// Larger files are refused.
 const FILE_LIMIT: u64 = 1 << 20;
-
-/// RSA keys are at least so long, in bits.
-const RSA_BITS: usize = 2048;
 
 /// Why a file of keys is of no use.
 #[derive(Debug, Error)]
@@ -40,14 +37,19 @@ pub enum AuthorizedKeysError {
     },
 }
 
-/// The users of the SSH server and the files of their public keys, which are read at each login.
-#[derive(Debug, Clone, Default)]
+/// Users and the files of their public keys, which are read at each login.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Users(BTreeMap<String, PathBuf>);
 
 impl Users {
     /// `(name, authorized_keys file)` of each user; a later entry for a name replaces an earlier one.
     pub fn new(users: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
         Self(users.into_iter().collect())
+    }
+
+    /// Whether it is one of them.
+    pub fn has(&self, user: &str) -> bool {
+        self.0.contains_key(user)
     }
 
     /// True if `key` is in the file of `user`. A file that cannot be used is logged and lets nobody in.
@@ -101,17 +103,13 @@ fn accepted_key(line: &str) -> Result<PublicKey, &'static str> {
         return Err("it has options, which are not supported: remove them if the key may do everything");
     }
     let key = entry.public_key().clone();
-    match (key.algorithm(), key.key_data()) {
-        (Algorithm::Ed25519 | Algorithm::Ecdsa { .. }, _) => Ok(key),
-        (Algorithm::Rsa { .. }, KeyData::Rsa(rsa)) if rsa.key_size() as usize >= RSA_BITS => Ok(key),
-        (Algorithm::Rsa { .. }, _) => Err("an RSA key needs 2048 bits or more"),
-        _ => Err("its type is not supported: use ed25519, ecdsa or rsa"),
-    }
+    acceptable(&key).map(|()| key)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use russh::keys::Algorithm;
     use std::os::unix::fs::PermissionsExt;
 
     const ED25519: &str =

@@ -1,7 +1,8 @@
 //! A connection whose user is known.
 
+use crate::access::Standing;
 use crate::admission::Ticket;
-use crate::ssh::SshChannel;
+use crate::peer::SshChannel;
 use cats_mgmtd_netconf::refuse_session;
 use cats_yang_tree::error::Error;
 use std::fmt;
@@ -37,6 +38,8 @@ pub struct Connection {
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) channel: Option<SshChannel>,
     pub(crate) ticket: Ticket,
+    /// Of a user who may be taken out of the configuration.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl Connection {

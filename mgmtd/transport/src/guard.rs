@@ -66,6 +66,8 @@ impl Guarded {
         listening: watch::Receiver<()>,
         login: Duration,
     ) -> Self {
+        // Requests and replies are small and waited for.
+        let _ = stream.set_nodelay(true);
         Self { stream, doom: Some(Box::pin(doom(progress, listening, login))), reason: "" }
     }
 

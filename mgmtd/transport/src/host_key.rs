@@ -1,16 +1,23 @@
-//! The server's own SSH key.
+//! The server's own SSH keys.
 
+use russh::keys::key::safe_rng;
 use russh::keys::ssh_key::LineEnding;
-use russh::keys::ssh_key::private::{Ed25519Keypair, KeypairData};
-use russh::keys::{HashAlg, PrivateKey};
+use russh::keys::ssh_key::private::{KeypairData, RsaKeypair};
+use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKey};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
+use tokio::sync::watch;
+use tracing::{error, info};
 
-/// Its file in the state directory.
-const FILE: &str = "ssh_host_ed25519_key";
+/// The length of an RSA key that is made here, in bits.
+const RSA_BITS: usize = 3072;
+
+/// A shorter one that was put here is refused, in bits.
+const RSA_LEAST: u32 = 2048;
 
 /// Why there is no host key.
 #[derive(Debug, Error)]
@@ -41,72 +48,176 @@ pub enum HostKeyError {
         /// What is wrong.
         error: russh::keys::ssh_key::Error,
     },
+    /// The file holds a key of another kind than its name says, or a weak one.
+    #[error("{path} holds a key of {found}, not {wanted}; remove it to get a new one")]
+    Kind {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+        /// What it should hold.
+        wanted: &'static str,
+    },
 }
 
-/// The server's Ed25519 key.
-pub struct HostKey(pub(crate) PrivateKey);
+/// The server's keys: Ed25519, ECDSA P-256 and RSA. At the first start the last one is made in the background, since
+/// that takes seconds.
+#[derive(Clone)]
+pub struct HostKeys(watch::Receiver<Arc<Vec<PrivateKey>>>);
 
-impl HostKey {
-    /// Reads the key from the state directory; at the first start makes one there, mode 0600.
+#[derive(Clone, Copy)]
+enum Kind {
+    Ed25519,
+    P256,
+    Rsa,
+}
+
+impl HostKeys {
+    /// Reads the keys from the state directory; at the first start makes them there, mode 0600.
     ///
     /// # Errors
     /// See [`HostKeyError`].
     pub fn load_or_create(state_dir: &Path) -> Result<Self, HostKeyError> {
-        let path = state_dir.join(FILE);
-        let at = |error| HostKeyError::File { path: path.clone(), error };
-        match File::open(&path) {
-            Ok(file) => Self::load(file, &path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let key = Self::generate().map_err(at)?;
-                key.store(state_dir, &path)?;
-                Ok(key)
+        let mut keys = Vec::new();
+        for kind in [Kind::Ed25519, Kind::P256] {
+            keys.push(match load(state_dir, kind)? {
+                Some(key) => key,
+                None => create(state_dir, kind)?,
+            });
+        }
+        let rsa = load(state_dir, Kind::Rsa)?;
+        let missing = rsa.is_none();
+        keys.extend(rsa);
+        let (sender, receiver) = watch::channel(Arc::new(keys));
+        if missing {
+            create_later(state_dir.to_owned(), sender)?;
+        }
+        Ok(Self(receiver))
+    }
+
+    /// What `ssh-keygen -l` prints of each that is there: the algorithm and `SHA256:…`.
+    pub fn fingerprints(&self) -> Vec<String> {
+        self.0.borrow().iter().map(fingerprint).collect()
+    }
+
+    /// Those that are there now; another value than before when there are more.
+    pub(crate) fn present(&self) -> Arc<Vec<PrivateKey>> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    /// Ready when all are there, or never will be.
+    #[cfg(test)]
+    async fn complete(&mut self) {
+        let _ = self.0.wait_for(|keys| keys.len() == 3).await;
+    }
+}
+
+fn fingerprint(key: &PrivateKey) -> String {
+    format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256))
+}
+
+impl Kind {
+    fn file(self) -> &'static str {
+        match self {
+            Kind::Ed25519 => "ssh_host_ed25519_key",
+            Kind::P256 => "ssh_host_ecdsa_key",
+            Kind::Rsa => "ssh_host_rsa_key",
+        }
+    }
+
+    fn wanted(self) -> &'static str {
+        match self {
+            Kind::Ed25519 => "Ed25519",
+            Kind::P256 => "ECDSA on NIST P-256",
+            Kind::Rsa => "RSA with 2048 bits or more",
+        }
+    }
+
+    fn is_of(self, key: &PrivateKey) -> bool {
+        match (self, key.key_data()) {
+            (Kind::Ed25519, KeypairData::Ed25519(_)) => true,
+            (Kind::P256, KeypairData::Ecdsa(pair)) => pair.curve() == EcdsaCurve::NistP256,
+            (Kind::Rsa, KeypairData::Rsa(pair)) => pair.key_size() >= RSA_LEAST,
+            (Kind::Ed25519 | Kind::P256 | Kind::Rsa, _) => false,
+        }
+    }
+
+    fn generate(self) -> russh::keys::ssh_key::Result<PrivateKey> {
+        let mut rng = safe_rng();
+        match self {
+            Kind::Ed25519 => PrivateKey::random(&mut rng, Algorithm::Ed25519),
+            Kind::P256 => PrivateKey::random(&mut rng, Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 }),
+            Kind::Rsa => {
+                PrivateKey::new(KeypairData::Rsa(RsaKeypair::random(&mut rng, RSA_BITS)?), "cats-mgmtd")
             }
-            Err(error) => Err(at(error)),
         }
     }
+}
 
-    /// What `ssh-keygen -l` prints: `SHA256:…`.
-    pub fn fingerprint(&self) -> String {
-        self.0.fingerprint(HashAlg::Sha256).to_string()
+/// None when there is no file.
+fn load(state_dir: &Path, kind: Kind) -> Result<Option<PrivateKey>, HostKeyError> {
+    let path = state_dir.join(kind.file());
+    let at = |error| HostKeyError::File { path: path.clone(), error };
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(at(error)),
+    };
+    let mode = file.metadata().map_err(at)?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(HostKeyError::Mode { path, mode });
     }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(at)?;
+    let key = PrivateKey::from_openssh(&text)
+        .and_then(
+            |key| if key.is_encrypted() { Err(russh::keys::ssh_key::Error::Encrypted) } else { Ok(key) },
+        )
+        .map_err(|error| HostKeyError::Format { path: path.clone(), error })?;
+    if !kind.is_of(&key) {
+        let found = key.algorithm().to_string();
+        return Err(HostKeyError::Kind { path, found, wanted: kind.wanted() });
+    }
+    Ok(Some(key))
+}
 
-    fn load(mut file: File, path: &Path) -> Result<Self, HostKeyError> {
-        let at = |error| HostKeyError::File { path: path.to_owned(), error };
-        let mode = file.metadata().map_err(at)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(HostKeyError::Mode { path: path.to_owned(), mode });
+fn create(state_dir: &Path, kind: Kind) -> Result<PrivateKey, HostKeyError> {
+    let path = state_dir.join(kind.file());
+    let make = || -> io::Result<PrivateKey> {
+        let key = kind.generate().map_err(io::Error::other)?;
+        store(&key, state_dir, &path)?;
+        Ok(key)
+    };
+    make().map_err(|error| HostKeyError::File { path: path.clone(), error })
+}
+
+fn create_later(state_dir: PathBuf, keys: watch::Sender<Arc<Vec<PrivateKey>>>) -> Result<(), HostKeyError> {
+    let path = state_dir.join(Kind::Rsa.file());
+    let work = move || {
+        // In nobody's way; where that is not allowed, it just is.
+        let _ = rustix::process::nice(10);
+        match create(&state_dir, Kind::Rsa) {
+            Ok(key) => {
+                info!(key = fingerprint(&key), "SSH host key made");
+                keys.send_modify(|all| Arc::make_mut(all).push(key));
+            }
+            Err(error) => error!(%error, "no RSA host key: clients that know RSA alone cannot connect"),
         }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(at)?;
-        let key = PrivateKey::from_openssh(&text)
-            .and_then(
-                |key| if key.is_encrypted() { Err(russh::keys::ssh_key::Error::Encrypted) } else { Ok(key) },
-            )
-            .map_err(|error| HostKeyError::Format { path: path.to_owned(), error })?;
-        Ok(Self(key))
-    }
+    };
+    let started = std::thread::Builder::new().name("rsa-host-key".to_owned()).spawn(work);
+    started.map(drop).map_err(|error| HostKeyError::File { path, error })
+}
 
-    fn generate() -> io::Result<Self> {
-        let mut seed = [0; 32];
-        File::open("/dev/urandom")?.read_exact(&mut seed)?;
-        let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(&seed));
-        PrivateKey::new(pair, "cats-mgmtd").map(Self).map_err(io::Error::other)
-    }
-
-    /// Written aside and renamed, so a crash leaves a whole key or none.
-    fn store(&self, state_dir: &Path, path: &Path) -> Result<(), HostKeyError> {
-        let aside = path.with_extension("new");
-        let write = || -> io::Result<()> {
-            let text = self.0.to_openssh(LineEnding::LF).map_err(io::Error::other)?;
-            let _ = fs::remove_file(&aside);
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&aside, path)?;
-            File::open(state_dir)?.sync_all()
-        };
-        write().map_err(|error| HostKeyError::File { path: path.to_owned(), error })
-    }
+/// Written aside and renamed, so a crash leaves a whole key or none.
+fn store(key: &PrivateKey, state_dir: &Path, path: &Path) -> io::Result<()> {
+    let aside = path.with_extension("new");
+    let text = key.to_openssh(LineEnding::LF).map_err(io::Error::other)?;
+    let _ = fs::remove_file(&aside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&aside, path)?;
+    File::open(state_dir)?.sync_all()
 }
 
 #[cfg(test)]
@@ -114,25 +225,40 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    #[test]
-    fn the_key_is_made_once_and_is_for_the_owner_only() {
+    #[tokio::test]
+    async fn the_keys_are_made_once_and_are_for_the_owner_only() {
         let dir = tempfile::tempdir().unwrap();
-        let first = HostKey::load_or_create(dir.path()).unwrap();
-        let mode = fs::metadata(dir.path().join(FILE)).unwrap().mode() & 0o777;
-        assert_eq!(mode, 0o600);
-        let second = HostKey::load_or_create(dir.path()).unwrap();
-        assert_eq!(first.fingerprint(), second.fingerprint());
+        let mut first = HostKeys::load_or_create(dir.path()).unwrap();
+        let begun = first.present();
+        first.complete().await;
+        assert!(begun.len() == 3 || !Arc::ptr_eq(&begun, &first.present()), "a late key is news");
+        for kind in [Kind::Ed25519, Kind::P256, Kind::Rsa] {
+            let mode = fs::metadata(dir.path().join(kind.file())).unwrap().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{}", kind.file());
+        }
+        let second = HostKeys::load_or_create(dir.path()).unwrap();
+        assert_eq!(first.fingerprints(), second.fingerprints());
+        let kinds: Vec<_> = second.0.borrow().iter().map(|key| key.algorithm().to_string()).collect();
+        assert_eq!(kinds, ["ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing is left aside");
+    }
+
+    /// What is said of a state directory with this in the file of the Ed25519 key.
+    fn said(text: &str, mode: u32) -> HostKeyError {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(Kind::Ed25519.file());
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        HostKeys::load_or_create(dir.path()).err().unwrap()
     }
 
     #[test]
     fn a_key_that_others_can_read_or_that_is_none_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        HostKey::load_or_create(dir.path()).unwrap();
-        let path = dir.path().join(FILE);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(HostKey::load_or_create(dir.path()), Err(HostKeyError::Mode { mode: 0o644, .. })));
-        fs::write(&path, "nonsense").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(matches!(HostKey::load_or_create(dir.path()), Err(HostKeyError::Format { .. })));
+        let good = Kind::Ed25519.generate().unwrap().to_openssh(LineEnding::LF).unwrap();
+        assert!(matches!(said(&good, 0o644), HostKeyError::Mode { mode: 0o644, .. }));
+        assert!(matches!(said("nonsense", 0o600), HostKeyError::Format { .. }));
+        let other = Kind::P256.generate().unwrap().to_openssh(LineEnding::LF).unwrap();
+        let kind = said(&other, 0o600).to_string();
+        assert!(kind.contains("ecdsa-sha2-nistp256, not Ed25519"), "{kind}");
     }
 }

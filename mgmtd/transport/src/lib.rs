@@ -6,20 +6,26 @@
 //! [`LocalListener::run`] and [`SshListener::run`] send each accepted [`Connection`] to a bounded channel; the daemon
 //! makes a session for it and calls [`serve`], once per connection, in a task of its own.
 
+mod access;
 mod admission;
+mod algorithms;
 mod authorized;
 mod connection;
 mod guard;
 mod host_key;
 mod local;
+mod password;
+mod peer;
 mod serve;
 mod ssh;
 mod strangers;
 
+pub use access::{Access, Account, AccountKey, Accounts, Method, SshLimits};
 pub use admission::{Admission, Refusal, SessionLimits, Ticket};
 pub use authorized::{AuthorizedKeysError, Users, read_authorized_keys};
 pub use connection::{Connection, Transport};
-pub use host_key::{HostKey, HostKeyError};
+pub use host_key::{HostKeyError, HostKeys};
 pub use local::LocalListener;
+pub use password::{PASSWORD_LIMIT, StoredPassword};
 pub use serve::{Respond, Response, serve};
-pub use ssh::{SshLimits, SshListener};
+pub use ssh::SshListener;

@@ -96,6 +96,7 @@ impl LocalListener {
                 stream: Box::new(stream),
                 channel: None,
                 ticket,
+                standing: None,
             }),
             Err(refusal) => {
                 warn!(user, peer, %refusal, "local session refused");

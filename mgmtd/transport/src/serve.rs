@@ -1,5 +1,6 @@
 //! Drives a NETCONF session over a connection.
 
+use crate::access::Standing;
 use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
 use cats_mgmtd_netconf::{CloseReason, DataOf, Modules, Output, Refusals, Reply, Rpc, Session};
@@ -16,6 +17,9 @@ const STALL: Duration = Duration::from_secs(60);
 /// How much is read ahead while the peer does not take what is written; more than this and both wait, until one
 /// side gives way or [`STALL`] passes.
 const READ_AHEAD_WHILE_WRITING: usize = 4 << 20;
+
+/// What is read at a time, in bytes; every idle session holds so much.
+const BUFFER: usize = 8 << 10;
 
 /// What a request is answered with.
 pub enum Response {
@@ -56,14 +60,14 @@ pub async fn serve<R: Respond>(
     mut responder: R,
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
-    let Connection { stream, channel, ticket, .. } = connection;
+    let Connection { stream, channel, ticket, standing, .. } = connection;
     let mut driver = Driver {
         stream,
         session,
-        ender: Ender { kill: Some(kill), ticket, greeted: false },
+        ender: Ender { kill: Some(kill), ticket, greeted: false, standing },
         refused: Refusals::default(),
         ended: false,
-        buffer: vec![0; 32 << 10],
+        buffer: vec![0; BUFFER],
     };
     let reason = loop {
         let request = match driver.drain(&mut responder).await {
@@ -71,6 +75,7 @@ pub async fn serve<R: Respond>(
             Err(reason) => break reason,
         };
         match request {
+            Some(_) if !driver.ender.standing_holds() => break CloseReason::Withdrawn,
             Some(rpc) => {
                 if let Err(reason) = driver.answer(rpc, &mut responder, modules).await {
                     break reason;
@@ -222,7 +227,7 @@ impl Driver {
         };
         tokio::select! {
             biased;
-            reason = self.ender.ended() => self.session.close(reason),
+            reason = self.ender.ended_between_requests() => self.session.close(reason),
             read = self.stream.read(&mut self.buffer) => self.ended = self.took(read),
             () = timer => self.session.handle_timeout(Instant::now().into_std()),
         }
@@ -246,9 +251,15 @@ struct Ender {
     kill: Option<oneshot::Receiver<CloseReason>>,
     ticket: Ticket,
     greeted: bool,
+    standing: Option<Standing>,
 }
 
 impl Ender {
+    /// False when the user may not log in any more.
+    fn standing_holds(&self) -> bool {
+        self.standing.as_ref().is_none_or(Standing::holds)
+    }
+
     fn greeted(&mut self) {
         if !self.greeted {
             self.greeted = true;
@@ -261,6 +272,17 @@ impl Ender {
         tokio::select! {
             reason = killed(&mut self.kill) => reason,
             () = self.ticket.displaced() => CloseReason::HelloTimeout,
+        }
+    }
+
+    /// As [`Ender::ended`]; also when the user may not log in any more, who still gets the answer to a request in
+    /// progress: it may be the commit that did it.
+    async fn ended_between_requests(&mut self) -> CloseReason {
+        let Some(mut standing) = self.standing.clone() else { return self.ended().await };
+        tokio::select! {
+            biased;
+            reason = self.ended() => reason,
+            () = standing.lost() => CloseReason::Withdrawn,
         }
     }
 }

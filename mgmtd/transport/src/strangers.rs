@@ -1,5 +1,6 @@
 //! The connections whose user is not known yet: how many there may be, of one source and of all.
 
+use crate::access::SshLimits;
 use crate::guard::Progress;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,11 +33,7 @@ impl Source {
 
 /// Counts the unauthenticated connections.
 #[derive(Debug)]
-pub(crate) struct Strangers {
-    total: usize,
-    per_source: usize,
-    state: Mutex<State>,
-}
+pub(crate) struct Strangers(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -54,8 +51,8 @@ struct Stranger {
 }
 
 impl Strangers {
-    pub(crate) fn new(total: usize, per_source: usize) -> Arc<Self> {
-        Arc::new(Self { total, per_source, state: Mutex::default() })
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::default()))
     }
 
     /// A place for a connection from `address`; none when its source has all that it may. When all places are taken,
@@ -64,15 +61,18 @@ impl Strangers {
     pub(crate) fn admit(
         self: &Arc<Self>,
         address: IpAddr,
+        limits: &SshLimits,
         progress: &Arc<watch::Sender<Progress>>,
     ) -> Option<Place> {
-        let source = Source::of(address);
+        let (source, bound) = (Source::of(address), limits.per_source);
         let mut state = self.state();
-        if state.held_by(source) >= self.per_source {
-            state.name(source, self.per_source, Instant::now());
+        if state.held_by(source) >= bound {
+            if state.may_name(source, Instant::now()) {
+                warn!(source = %source.0, bound, "SSH connections refused: too many of this source are unauthenticated");
+            }
             return None;
         }
-        if state.waiting.len() >= self.total {
+        while state.waiting.len() >= limits.unauthenticated.max(1) {
             state.give_up_one();
         }
         let id = state.next;
@@ -81,8 +81,13 @@ impl Strangers {
         Some(Place { strangers: Arc::clone(self), id })
     }
 
+    /// Whether something about `address` may be said in the log; for each source that is rarely so.
+    pub(crate) fn may_name(&self, address: IpAddr) -> bool {
+        self.state().may_name(Source::of(address), Instant::now())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,12 +106,13 @@ impl State {
         stranger.progress.send_modify(|progress| progress.abandoned = true);
     }
 
-    fn name(&mut self, source: Source, bound: usize, now: Instant) {
+    fn may_name(&mut self, source: Source, now: Instant) -> bool {
         self.named.retain(|_, at| now.duration_since(*at) < PERIOD);
-        if self.named.len() < NAMED && !self.named.contains_key(&source) {
+        let may = self.named.len() < NAMED && !self.named.contains_key(&source);
+        if may {
             self.named.insert(source, now);
-            warn!(source = %source.0, bound, "SSH connections refused: too many of this source are unauthenticated");
         }
+        may
     }
 }
 
@@ -129,15 +135,20 @@ mod tests {
 
     type Held = (Option<Place>, watch::Receiver<Progress>);
 
-    fn connect(strangers: &Arc<Strangers>, address: &str) -> Held {
+    fn connect(
+        strangers: &Arc<Strangers>,
+        (unauthenticated, per_source): (usize, usize),
+        address: &str,
+    ) -> Held {
         let (progress, watched) = watch::channel(Progress::default());
-        (strangers.admit(address.parse().unwrap(), &Arc::new(progress)), watched)
+        let limits = SshLimits { unauthenticated, per_source, ..SshLimits::default() };
+        (strangers.admit(address.parse().unwrap(), &limits, &Arc::new(progress)), watched)
     }
 
     #[test]
     fn a_source_has_its_bound_and_at_the_bound_of_all_the_greediest_gives_way() {
-        let strangers = Strangers::new(4, 3);
-        let from = |address| connect(&strangers, address);
+        let strangers = Strangers::new();
+        let from = |address| connect(&strangers, (4, 3), address);
         let (one, two, three) = (from("192.0.2.1"), from("192.0.2.2"), from("192.0.2.2"));
         let four = from("::ffff:192.0.2.2");
         assert!(four.0.is_some());
@@ -152,8 +163,8 @@ mod tests {
 
     #[test]
     fn addresses_of_one_prefix_are_one_source() {
-        let strangers = Strangers::new(32, 2);
-        let from = |address| connect(&strangers, address);
+        let strangers = Strangers::new();
+        let from = |address| connect(&strangers, (32, 2), address);
         let held = [from("2001:db8::1"), from("2001:db8::ffff:0:0:1")];
         assert!(held.iter().all(|held| held.0.is_some()));
         assert!(from("2001:db8::2").0.is_none());
@@ -165,12 +176,12 @@ mod tests {
         let mut state = State::default();
         let source = Source::of("192.0.2.1".parse().unwrap());
         let start = Instant::now();
-        for (after, named) in [(0, 0), (30, 0), (59, 0), (61, 61), (120, 61), (121, 121)] {
-            state.name(source, 8, start + Duration::from_secs(after));
-            let at = state.named.get(&source).copied();
-            assert_eq!(at, Some(start + Duration::from_secs(named)), "{after} s");
+        for (after, named) in [(0, true), (30, false), (59, false), (61, true), (120, false), (121, true)] {
+            assert_eq!(state.may_name(source, start + Duration::from_secs(after)), named, "{after} s");
         }
-        (0..1000_u32).for_each(|n| state.name(Source(IpAddr::V4(n.into())), 8, start));
+        let others = (0..1000_u32).map(|n| Source(IpAddr::V4(n.into())));
+        let may_be = others.filter(|source| state.may_name(*source, start)).count();
+        assert_eq!(may_be, NAMED - 1);
         assert_eq!(state.named.len(), NAMED);
     }
 }

@@ -62,7 +62,11 @@ async fn a_wrong_key_and_an_unknown_user_are_denied_alike() {
     for (user, key) in [("ann", &wrong), ("bob", &lab.dir.path().join("ann")), ("root", &wrong)] {
         let output = run(netconf(lab.ssh(user, key)), HELLO).await;
         assert_eq!(output.status.code(), Some(255), "{user}");
-        assert!(text(&output.stderr).contains("Permission denied (publickey)"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("Permission denied (publickey,keyboard-interactive,password)"),
+            "{}",
+            text(&output.stderr)
+        );
         assert_eq!(text(&output.stdout), "");
     }
 }

@@ -10,6 +10,7 @@ mod embedded {
 /// The standard modules whose nodes are served, and their features. What they import is there for its types and
 /// groupings only; `ietf-interfaces` becomes implemented too, since leafrefs of `ietf-routing` point into it.
 const IMPLEMENTED: &[(&str, &[&str])] = &[
+    ("iana-crypt-hash", &["crypt-hash-sha-256", "crypt-hash-sha-512"]),
     ("ietf-datastores", &[]),
     ("ietf-netconf", &["candidate", "confirmed-commit", "rollback-on-error", "url", "validate", "xpath"]),
     ("ietf-netconf-acm", &[]),
@@ -18,6 +19,7 @@ const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-netconf-with-defaults", &[]),
     ("ietf-origin", &[]),
     ("ietf-routing", &[]),
+    ("ietf-system", &["authentication", "local-users"]),
     ("ietf-yang-library", &[]),
 ];
 

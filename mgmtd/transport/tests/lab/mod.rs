@@ -7,8 +7,8 @@ use cats_mgmtd_netconf::{
     CloseReason, DataOf, Limits, NoModules, Operation, Refusals, Reply, Rpc, Session, Settings,
 };
 use cats_mgmtd_transport::{
-    Admission, Connection, HostKey, LocalListener, Respond, Response, SessionLimits, SshLimits, SshListener,
-    Users, serve,
+    Access, Account, Accounts, Admission, Connection, HostKeys, LocalListener, Method, Respond, Response,
+    SessionLimits, SshLimits, SshListener, StoredPassword, Users, serve,
 };
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -36,13 +36,22 @@ pub fn rpc(id: u32, content: &str) -> String {
 pub struct Setup {
     pub ssh: SshLimits,
     pub sessions: SessionLimits,
+    pub methods: Vec<Method>,
+    /// Users beside ann.
+    pub accounts: Accounts,
     /// Size of the answer to `<get>`, in bytes.
     pub data: usize,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { ssh: SshLimits::default(), sessions: SessionLimits::default(), data: 10 }
+        Self {
+            ssh: SshLimits::default(),
+            sessions: SessionLimits::default(),
+            methods: vec![Method::PublicKey, Method::KeyboardInteractive, Method::Password],
+            accounts: Accounts::default(),
+            data: 10,
+        }
     }
 }
 
@@ -50,6 +59,8 @@ impl Default for Setup {
 pub struct Lab {
     pub dir: TempDir,
     pub address: SocketAddr,
+    /// Who may log in.
+    pub access: watch::Sender<Arc<Access>>,
     /// Requests answered so far.
     answered: watch::Receiver<usize>,
     /// Why sessions ended, and whose they were, in order.
@@ -102,11 +113,17 @@ impl Lab {
         std::fs::set_permissions(dir.path(), open).unwrap();
         make_key(&dir.path().join("ann"), &["-t", "ed25519"]);
         std::fs::copy(dir.path().join("ann.pub"), dir.path().join("authorized")).unwrap();
-        let key = HostKey::load_or_create(dir.path()).unwrap();
-        let users = Users::new([("ann".to_owned(), dir.path().join("authorized"))]);
+        std::fs::copy(rsa_host_key(), dir.path().join("ssh_host_rsa_key")).unwrap();
+        let keys = HostKeys::load_or_create(dir.path()).unwrap();
+        let (access, watched) = watch::channel(Arc::new(Access {
+            administrators: Users::new([("ann".to_owned(), dir.path().join("authorized"))]),
+            accounts: setup.accounts,
+            methods: setup.methods,
+            limits: setup.ssh,
+        }));
         let admission = Admission::new(setup.sessions);
         let any = "127.0.0.1:0".parse().unwrap();
-        let ssh = SshListener::bind(any, key, users, setup.ssh, Arc::clone(&admission)).await.unwrap();
+        let ssh = SshListener::bind(any, keys, watched, Arc::clone(&admission)).await.unwrap();
         let address = ssh.local_addr().unwrap();
         let local = LocalListener::bind(&dir.path().join("netconf.sock"), admission).unwrap();
         let (accepted, connections) = mpsc::channel(16);
@@ -119,7 +136,7 @@ impl Lab {
             tokio::spawn(local.run(accepted)),
             tokio::spawn(sessions(connections, echo, ended_sender, kill_sender)),
         ];
-        Self { dir, address, answered, ended, kills, tasks }
+        Self { dir, address, access, answered, ended, kills, tasks }
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -142,6 +159,30 @@ impl Lab {
         command.arg("-i").arg(key).arg(format!("{user}@127.0.0.1"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// As [`Lab::ssh`], for one who has no key, and answers each question of the method with the next of these
+    /// words.
+    pub fn ssh_with_words(&self, user: &str, method: &str, words: &[&str], options: &[&str]) -> Command {
+        let (ask, said) = (self.dir.path().join("ask"), self.dir.path().join("words"));
+        std::fs::write(&said, words.join("\n") + "\n").unwrap();
+        let script = format!("#!/bin/sh\nhead -n 1 {0}\nsed -i 1d {0}\n", said.display());
+        std::fs::write(&ask, script).unwrap();
+        let runs = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&ask, runs).unwrap();
+        let mut command = Command::new("ssh");
+        command.env("SSH_ASKPASS", ask).env("SSH_ASKPASS_REQUIRE", "force");
+        // The first value of an option is the one that counts.
+        command.args(options).args(["-o", "BatchMode=no", "-o"]);
+        command.arg(format!("PreferredAuthentications={method}"));
+        command.args(self.ssh(user, Path::new("/dev/null")).get_args());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The words that [`Lab::ssh_with_words`] was not asked for.
+    pub fn unsaid(&self) -> usize {
+        std::fs::read_to_string(self.dir.path().join("words")).unwrap().lines().count()
     }
 
     /// As [`Lab::ssh`], for ann with her key.
@@ -192,6 +233,22 @@ async fn sessions(
             ended.send_modify(|list| list.push((user, reason)));
         });
     }
+}
+
+/// Made once for all tests, since it takes time.
+fn rsa_host_key() -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rsa_host_key");
+    if !path.exists() {
+        let own = path.with_extension(std::process::id().to_string());
+        make_key(&own, &["-t", "rsa", "-b", "3072"]);
+        std::fs::rename(own, &path).unwrap();
+    }
+    path
+}
+
+/// An account with this password.
+pub fn account(hash: &str) -> Account {
+    Account { password: Some(StoredPassword::new(hash).unwrap()), keys: Vec::new() }
 }
 
 pub fn make_key(path: &Path, kind: &[&str]) {

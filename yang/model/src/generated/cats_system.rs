@@ -56,12 +56,133 @@ impl Certificates {
     }
 }
 
+/// The methods that are offered, in this order. The two that take a password are offered only while
+/// user-authentication-order in ietf-system has local-users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AuthenticationMethod {
+    /// A signature with one of the user's keys.
+    Publickey,
+    /// One question, for the password.
+    KeyboardInteractive,
+    /// The password.
+    Password,
+}
+
+impl AuthenticationMethod {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Publickey => "publickey",
+            Self::KeyboardInteractive => "keyboard-interactive",
+            Self::Password => "password",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for AuthenticationMethod {
+    fn blank() -> Self {
+        Self::Publickey
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "publickey" => Ok(Self::Publickey),
+            "keyboard-interactive" => Ok(Self::KeyboardInteractive),
+            "password" => Ok(Self::Password),
+            _ => Err(format!("{text:?} is none of publickey, keyboard-interactive, password")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for AuthenticationMethod {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How users log in over SSH. Who they are is in ietf-system. The bounds on sessions, which all
+/// transports share, are options of cats-mgmtd.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ssh {
+    /// The methods that are offered, in this order. The two that take a password are offered only while
+    /// user-authentication-order in ietf-system has local-users.
+    pub authentication_method: crate::field::LeafList<crate::generated::cats_system::AuthenticationMethod>,
+    /// So many keys and passwords are tried on one connection before it is closed. Default: 6.
+    pub authentication_tries: Option<u8>,
+    /// How long a connection may take to authenticate, and then to open a session while it has none. Unit:
+    /// seconds. Default: 30.
+    pub login_grace_time: Option<u16>,
+    /// Connections that may be open without being authenticated. For a further one, the oldest of the source
+    /// that holds most is closed. Default: 32.
+    pub max_startups: Option<u16>,
+    /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. Further ones are closed
+    /// at once. Default: 8.
+    pub max_startups_per_source: Option<u16>,
+}
+
+impl crate::field::Branch for Ssh {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "authentication-method" => &mut self.authentication_method,
+            "authentication-tries" => &mut self.authentication_tries,
+            "login-grace-time" => &mut self.login_grace_time,
+            "max-startups" => &mut self.max_startups,
+            "max-startups-per-source" => &mut self.max_startups_per_source,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("authentication-method", &self.authentication_method),
+            ("authentication-tries", &self.authentication_tries),
+            ("login-grace-time", &self.login_grace_time),
+            ("max-startups", &self.max_startups),
+            ("max-startups-per-source", &self.max_startups_per_source),
+        ]
+    }
+}
+
+impl Ssh {
+    /// So many keys and passwords are tried on one connection before it is closed. Default: 6.
+    pub fn authentication_tries(&self) -> u8 {
+        self.authentication_tries.unwrap_or(6)
+    }
+
+    /// How long a connection may take to authenticate, and then to open a session while it has none. Unit:
+    /// seconds. Default: 30.
+    pub fn login_grace_time(&self) -> u16 {
+        self.login_grace_time.unwrap_or(30)
+    }
+
+    /// Connections that may be open without being authenticated. For a further one, the oldest of the source
+    /// that holds most is closed. Default: 32.
+    pub fn max_startups(&self) -> u16 {
+        self.max_startups.unwrap_or(32)
+    }
+
+    /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. Further ones are closed
+    /// at once. Default: 8.
+    pub fn max_startups_per_source(&self) -> u16 {
+        self.max_startups_per_source.unwrap_or(8)
+    }
+}
+
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
     /// The files by which this node proves its identity to other nodes and checks theirs. They are read
     /// again when they change. Private keys are never part of the configuration.
     pub certificates: std::sync::Arc<crate::generated::cats_system::Certificates>,
+    /// How users log in over SSH. Who they are is in ietf-system. The bounds on sessions, which all
+    /// transports share, are options of cats-mgmtd.
+    pub ssh: std::sync::Arc<crate::generated::cats_system::Ssh>,
 }
 
 impl crate::field::Branch for System {
@@ -70,11 +191,12 @@ impl crate::field::Branch for System {
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
             "certificates" => &mut self.certificates,
+            "ssh" => &mut self.ssh,
             _ => return None,
         })
     }
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("certificates", &self.certificates)]
+        vec![("certificates", &self.certificates), ("ssh", &self.ssh)]
     }
 }
