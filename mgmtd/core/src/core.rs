@@ -209,6 +209,7 @@ impl Core {
                 let access = self.access(session);
                 Ok(Some(Reply::Data(Reading::new(self.tree(source).clone(), selection, access))))
             }
+            Request::Compare(compare) => self.compare(session, compare, now),
             Request::GetData { datastore, selection } => self.get_data(session, datastore, selection, now),
             Request::EditConfig(edit) => self.edit_config(session, edit),
             Request::EditData { datastore, default_operation, config } => {

@@ -9,6 +9,7 @@
 //! running as they were. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
 
 mod commit;
+mod compare;
 mod components;
 mod confirmed;
 mod content;
@@ -30,6 +31,7 @@ mod types;
 
 pub use crate::core::{Core, Facts, ModuleText};
 pub use commit::PREPARE_TIMEOUT;
+pub use compare::{Compare, Comparison};
 pub use confirmed::RECORD_AGAIN;
 pub use nacm::{Access, AccessOperation};
 pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Output, Pending};

@@ -178,6 +178,7 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
         Request::Get { .. } => (NETCONF, "get"),
         Request::GetConfig { .. } => (NETCONF, "get-config"),
         Request::GetData { .. } => (NMDA, "get-data"),
+        Request::Compare(_) => ("ietf-nmda-compare", "compare"),
         Request::EditConfig(_) => (NETCONF, "edit-config"),
         Request::EditData { .. } => (NMDA, "edit-data"),
         Request::CopyConfig { .. } => (NETCONF, "copy-config"),

@@ -1,5 +1,6 @@
 //! Reads that wait for a component's state.
 
+use crate::compare::Awaited;
 use crate::reading::Selection;
 use crate::types::{ComponentId, Reply, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorTag};
@@ -15,6 +16,8 @@ pub(crate) struct Read {
     pub(crate) session: SessionId,
     pub(crate) component: ComponentId,
     pub(crate) selection: Selection,
+    /// What the state is held against; it is answered itself without.
+    pub(crate) compared: Option<Awaited>,
     pub(crate) deadline: Instant,
 }
 

@@ -1,6 +1,7 @@
 //! What `get` and `<operational>` show besides running: the state of this daemon (`ietf-netconf-monitoring`,
 //! `ietf-yang-library`, the alarms of `cats-system`), and of the components, which are asked for it.
 
+use crate::compare::Awaited;
 use crate::core::Core;
 use crate::monitoring::date_and_time;
 use crate::output::{Alarm, Output};
@@ -23,16 +24,30 @@ impl Core {
         selection: Selection,
         now: Now,
     ) -> Result<Option<Reply>, Vec<Error>> {
+        self.read_operational(session, selection, None, now)
+    }
+
+    /// Reads `<operational>`, to be answered as it is or to be compared.
+    pub(crate) fn read_operational(
+        &mut self,
+        session: SessionId,
+        selection: Selection,
+        compared: Option<Awaited>,
+        now: Now,
+    ) -> Result<Option<Reply>, Vec<Error>> {
         let paths = component_paths(&self.facts.schema, selection.filter.as_ref());
         match (self.components.any(), paths) {
             (Some(component), Some(paths)) => {
                 let ticket = self.ticket();
                 let deadline = now.instant + READ_TIMEOUT;
-                self.reads.begin(ticket, Read { session, component, selection, deadline });
+                self.reads.begin(ticket, Read { session, component, selection, compared, deadline });
                 self.outputs.push_back(Output::ReadState { ticket, component, paths });
                 Ok(None)
             }
-            (None, _) | (_, None) => self.operational(session, None, selection).map(Some),
+            (None, _) | (_, None) => {
+                let reading = self.operational(session, None, selection)?;
+                Ok(Some(answer(reading, compared)))
+            }
         }
     }
 
@@ -45,12 +60,10 @@ impl Core {
         now: Now,
     ) -> Result<Option<Reply>, Vec<Error>> {
         let access = self.access(session);
-        let tree = match datastore {
-            NmdaDatastore::Running | NmdaDatastore::Intended => &self.running,
-            NmdaDatastore::Candidate => &self.candidate,
-            NmdaDatastore::Operational => return self.get(session, selection, now),
-        };
-        Ok(Some(Reply::Data(Reading::new(tree.clone(), selection, access))))
+        if datastore == NmdaDatastore::Operational {
+            return self.get(session, selection, now);
+        }
+        Ok(Some(Reply::Data(Reading::new(self.configuration(datastore).clone(), selection, access))))
     }
 
     /// A component's state, as answer to an [`Output::ReadState`].
@@ -58,7 +71,8 @@ impl Core {
         let Some(read) = self.reads.take(ticket) else { return };
         let answer = state
             .map_err(|error| vec![error])
-            .and_then(|pages| self.operational(read.session, Some(&pages), read.selection));
+            .and_then(|pages| self.operational(read.session, Some(&pages), read.selection))
+            .map(|reading| answer(reading, read.compared));
         self.reply(read.session, answer);
     }
 
@@ -67,7 +81,7 @@ impl Core {
         session: SessionId,
         pages: Option<&[Value]>,
         selection: Selection,
-    ) -> Result<Reply, Vec<Error>> {
+    ) -> Result<Reading, Vec<Error>> {
         let access = self.access(session);
         let schema = &self.facts.schema;
         let filter = selection.filter.as_ref();
@@ -79,7 +93,7 @@ impl Core {
             tree = merge(schema, &tree, page)?;
         }
         let intended = Some(self.running.clone());
-        Ok(Reply::Data(Reading { intended, ..Reading::new(tree, selection, access) }))
+        Ok(Reading { intended, ..Reading::new(tree, selection, access) })
     }
 
     /// The parts of this daemon's state that the filter may select.
@@ -123,6 +137,13 @@ impl Core {
             })
         };
         self.components.alarms().map(entry).collect()
+    }
+}
+
+fn answer(operational: Reading, compared: Option<Awaited>) -> Reply {
+    match compared {
+        None => Reply::Data(operational),
+        Some(awaited) => awaited.with(operational),
     }
 }
 

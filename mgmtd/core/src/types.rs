@@ -1,5 +1,6 @@
 //! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
 
+use crate::compare::{Compare, Comparison};
 use crate::reading::{Reading, Selection};
 use crate::secrets::{Salt, hash_passwords};
 use cats_yang_tree::error::Error;
@@ -185,6 +186,8 @@ pub enum Request {
         datastore: NmdaDatastore,
         selection: Selection,
     },
+    /// `compare` of RFC 9144.
+    Compare(Compare),
     EditConfig(Edit),
     /// `edit-data` of RFC 8526.
     EditData {
@@ -367,6 +370,8 @@ pub enum Reply {
     Ok,
     /// What stands inside of `<data>`, to be written by whoever answers.
     Data(Reading),
+    /// The output of `compare`, to be worked out by whoever answers.
+    Comparison(Box<Comparison>),
     /// The text of a module, for `get-schema`.
     Schema(std::sync::Arc<str>),
     /// The answer to [`Request::SchemaIndex`]; the index is absent when the client has it.

@@ -1,7 +1,8 @@
 //! What a request reads: from the words of NETCONF to those of the core.
 
-use cats_mgmtd_core::{DefaultOperation, Filter, NmdaDatastore, Request, Selection};
+use cats_mgmtd_core::{Compare, DefaultOperation, Filter, NmdaDatastore, Request, Selection};
 use cats_mgmtd_netconf::{self as netconf, GetData, WithDefaults, names};
+use cats_yang_tree::diff::{PatchEdit, PatchPlace};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::{IdentityId, Schema};
 use cats_yang_tree::{Defaults, Origin, Origins};
@@ -38,6 +39,31 @@ pub(crate) fn get_data(get: GetData, schema: &Schema) -> Result<Request, Error> 
         defaults: get.with_defaults.map_or(mode, defaults),
     };
     Ok(Request::GetData { datastore: datastore(get.datastore), selection })
+}
+
+/// `compare`.
+pub(crate) fn compare(compare: netconf::Compare, schema: &Schema) -> Result<Request, Error> {
+    Ok(Request::Compare(Compare {
+        source: datastore(compare.source),
+        target: datastore(compare.target),
+        all: compare.all,
+        filter: compare.filter.map(|filter| read(filter, schema)).transpose()?,
+    }))
+}
+
+/// An edit of the answer to `compare`.
+pub(crate) fn patch_edit(edit: PatchEdit) -> netconf::Edit {
+    let place = edit.place.map(|place| match place {
+        PatchPlace::First => ("first", None),
+        PatchPlace::After(point) => ("after", Some(point)),
+    });
+    netconf::Edit {
+        operation: edit.operation.name(),
+        target: edit.target,
+        place,
+        value: edit.value,
+        source_value: edit.source_value,
+    }
 }
 
 pub(crate) fn datastore(datastore: netconf::NmdaDatastore) -> NmdaDatastore {

@@ -4,8 +4,8 @@ use crate::hub::{HubSender, Input, Opened, now};
 use crate::random;
 use crate::retrieval;
 use cats_mgmtd_core::{
-    CommitOptions, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer, Reading, Reply,
-    Request, SessionId, Source, Target, TestOption, Transport,
+    CommitOptions, Comparison, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer,
+    Reading, Reply, Request, SessionId, Source, Target, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
 use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings};
@@ -169,6 +169,7 @@ impl Responder {
     async fn response(&self, reply: Reply, of: DataOf) -> Response {
         let reply = match reply {
             Reply::Data(reading) => return self.data(&reading, of).await,
+            Reply::Comparison(comparison) => self.comparison(&comparison).await,
             Reply::Ok => netconf::Reply::Ok,
             Reply::Schema(text) => netconf::Reply::Schema(text.to_string()),
             Reply::SchemaIndex { content_id, index } => {
@@ -204,6 +205,24 @@ impl Responder {
     }
 }
 
+impl Responder {
+    /// The difference is made here, in the session's own time.
+    async fn comparison(&self, comparison: &Comparison) -> netconf::Reply {
+        match tokio::task::block_in_place(|| comparison.edits(&self.shared.schema)) {
+            Ok(edits) => {
+                let edits =
+                    edits.map(|edits| edits.into_iter().map(retrieval::patch_edit).collect::<Vec<_>>());
+                netconf::Reply::Output(netconf::comparison_xml(edits.as_deref()))
+            }
+            Err(errors) => {
+                // A hub that is gone counts no more.
+                let _ = self.shared.hub.send(Input::Unreadable { session: self.session }).await;
+                netconf::Reply::Errors(errors)
+            }
+        }
+    }
+}
+
 fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
     Ok(match operation {
         Operation::Get { filter, with_defaults } => {
@@ -214,6 +233,7 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
             selection: retrieval::selection(filter, with_defaults, schema)?,
         },
         Operation::GetData(get) => retrieval::get_data(*get, schema)?,
+        Operation::Compare(compare) => retrieval::compare(*compare, schema)?,
         Operation::EditData(edit) => {
             let default_operation = retrieval::default_operation(edit.default_operation);
             let config = read(edit.config, schema, default_operation);

@@ -214,6 +214,39 @@ fn datastores_are_read_and_edited_by_their_identities() {
     );
 }
 
+fn compare(source: &str, target: &str, more: &str) -> String {
+    format!(
+        "<compare xmlns=\"urn:ietf:params:xml:ns:yang:ietf-nmda-compare\" \
+         xmlns:ds=\"urn:ietf:params:xml:ns:yang:ietf-datastores\"><source>ds:{source}</source>\
+         <target>ds:{target}</target>{more}</compare>"
+    )
+}
+
+/// RFC 9144.
+#[test]
+fn datastores_are_compared_as_a_patch() {
+    let place = Place::new();
+    let (_daemon, mut session) = bench(&place);
+    session.ok(&edit("<knob>6</knob>"));
+    let found = session.output(&compare("running", "candidate", ""));
+    let wanted = format!(
+        "<differences xmlns=\"urn:ietf:params:xml:ns:yang:ietf-nmda-compare\"><yang-patch>\
+         <patch-id>differences</patch-id><edit><edit-id>1</edit-id><operation>replace</operation>\
+         <target>/probe-bench:bench/knob</target><value><knob xmlns=\"{NS}\">6</knob></value>\
+         <source-value><knob xmlns=\"{NS}\">5</knob></source-value></edit></yang-patch></differences>"
+    );
+    assert_eq!(found, wanted);
+    let none = "<differences xmlns=\"urn:ietf:params:xml:ns:yang:ietf-nmda-compare\"></differences>";
+    assert_eq!(session.output(&compare("running", "operational", "")), none);
+    let state = session.output(&compare("running", "operational", "<all/>"));
+    assert!(state.contains("<target>/ietf-yang-library:yang-library/content-id</target>"), "{state}");
+    let filter = "<subtree-filter><bench xmlns=\"urn:probe:bench\"><inst/></bench></subtree-filter>";
+    let nothing = session.output(&compare("running", "candidate", filter));
+    assert_eq!(nothing, "<no-matches xmlns=\"urn:ietf:params:xml:ns:yang:ietf-nmda-compare\"/>");
+    let error = session.refused(&compare("running", "candidate", "<report-origin/>"));
+    assert_eq!(error.tag, ErrorTag::OperationNotSupported);
+}
+
 #[test]
 fn edit_data_edits_the_candidate_and_says_what_is_not_written() {
     let place = Place::new();

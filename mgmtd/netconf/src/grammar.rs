@@ -1,7 +1,8 @@
 //! From the bytes of a message to an [`Rpc`], or to the error that RFC 6241 asks for.
 
+use crate::compare;
 use crate::fragment::XmlFragment;
-use crate::names::{BASE, MONITORING, NMDA, WITH_DEFAULTS};
+use crate::names::{BASE, COMPARE, MONITORING, NMDA, WITH_DEFAULTS};
 use crate::nmda::{self, NmdaDatastore};
 use crate::rpc::{
     CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc,
@@ -113,6 +114,9 @@ fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error>
         Some(MONITORING) if name == "get-schema" => get_schema(&Parameters::of(node, source)),
         Some(NMDA) => {
             nmda::parse(&Parameters::of(node, source), name)?.ok_or_else(|| operation_not_supported(name))
+        }
+        Some(COMPARE) => {
+            compare::parse(&Parameters::of(node, source), name)?.ok_or_else(|| operation_not_supported(name))
         }
         other => Ok(Operation::Other {
             namespace: other.unwrap_or_default().to_owned(),

@@ -6,6 +6,7 @@
 //! [`Client`]. Both follow one contract: `handle_*`, then drain `poll_output`, then sleep until `poll_timeout`.
 
 mod client;
+mod compare;
 mod fragment;
 mod framing;
 mod grammar;
@@ -23,6 +24,7 @@ mod scan;
 mod session;
 
 pub use client::{Answer, AnswerError, Client, ClientError, ClientOutput, ClientSettings, RawReply};
+pub use compare::{Compare, Edit, comparison_xml};
 pub use fragment::XmlFragment;
 pub use framing::{Decoder, Event, Framing, FramingError, HEAD, encode};
 pub use grammar::{Refused, parse_rpc};

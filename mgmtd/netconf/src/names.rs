@@ -6,6 +6,8 @@ pub const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
 pub const MONITORING: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring";
 /// The namespace of `get-data` and `edit-data` (RFC 8526).
 pub const NMDA: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-nmda";
+/// The namespace of `compare` (RFC 9144).
+pub const COMPARE: &str = "urn:ietf:params:xml:ns:yang:ietf-nmda-compare";
 /// The namespace of the datastores' identities (RFC 8342).
 pub const DATASTORES: &str = "urn:ietf:params:xml:ns:yang:ietf-datastores";
 /// The namespace of the parameter `with-defaults` (RFC 6243).

@@ -33,9 +33,9 @@ impl NmdaDatastore {
         DATASTORE_NAMES.iter().find(|(_, datastore)| *datastore == self).map_or("running", |(name, _)| name)
     }
 
-    /// `<datastore>`, with its prefix declared.
-    fn to_xml(self) -> String {
-        format!("<datastore xmlns:ds=\"{DATASTORES}\">ds:{}</datastore>", self.name())
+    /// An element that names it, with its prefix declared.
+    pub(crate) fn to_xml(self, element: &str) -> String {
+        format!("<{element} xmlns:ds=\"{DATASTORES}\">ds:{}</{element}>", self.name())
     }
 
     /// Of an element whose text is an identity.
@@ -46,7 +46,7 @@ impl NmdaDatastore {
             .find(|(known, _)| identity_of(node, &text).is_some_and(|found| found == (DATASTORES, known)));
         known.map(|(_, datastore)| *datastore).ok_or_else(|| {
             let expected = "running, candidate, intended or operational of ietf-datastores";
-            invalid_value("datastore", &text, expected)
+            invalid_value(node.tag_name().name(), &text, expected)
         })
     }
 }
@@ -160,7 +160,7 @@ fn get_data(given: &Parameters<'_, '_, '_>) -> Result<GetData, Error> {
     Ok(get)
 }
 
-fn filter(given: &Parameters<'_, '_, '_>) -> Result<Option<Filter>, Error> {
+pub(crate) fn filter(given: &Parameters<'_, '_, '_>) -> Result<Option<Filter>, Error> {
     match (given.optional("subtree-filter")?, given.optional("xpath-filter")?) {
         (None, None) => Ok(None),
         (Some(node), None) => Ok(Some(Filter::Subtree(given.fragment(node)))),
@@ -230,18 +230,22 @@ fn one_of(first: &str, second: &str) -> Error {
     Error::protocol(ErrorTag::BadElement, what).with(ErrorInfo::BadElement(second.to_owned()))
 }
 
+pub(crate) fn filter_xml(filter: Option<&Filter>) -> String {
+    match filter {
+        None => String::new(),
+        // Its own element goes with its own name.
+        Some(Filter::Subtree(fragment)) => fragment.as_str().to_owned(),
+        Some(Filter::XPath { select, namespaces }) => {
+            let (declared, select) = (declarations(namespaces), escape_text(select));
+            format!("<xpath-filter{declared}>{select}</xpath-filter>")
+        }
+    }
+}
+
 impl GetData {
     pub(crate) fn to_xml(&self) -> String {
-        let mut out = format!("<get-data xmlns=\"{NMDA}\">{}", self.datastore.to_xml());
-        match &self.filter {
-            None => {}
-            // Its own element goes with its own name.
-            Some(Filter::Subtree(fragment)) => out.push_str(fragment.as_str()),
-            Some(Filter::XPath { select, namespaces }) => {
-                let (declared, select) = (declarations(namespaces), escape_text(select));
-                out.push_str(&format!("<xpath-filter{declared}>{select}</xpath-filter>"));
-            }
-        }
+        let mut out = format!("<get-data xmlns=\"{NMDA}\">{}", self.datastore.to_xml("datastore"));
+        out.push_str(&filter_xml(self.filter.as_ref()));
         if let Some(config) = self.config {
             out.push_str(&format!("<config-filter>{config}</config-filter>"));
         }
@@ -271,7 +275,7 @@ impl EditData {
             DefaultOperation::Replace => "<default-operation>replace</default-operation>",
             DefaultOperation::None => "<default-operation>none</default-operation>",
         };
-        let (datastore, config) = (self.datastore.to_xml(), content_xml(&self.config));
+        let (datastore, config) = (self.datastore.to_xml("datastore"), content_xml(&self.config));
         format!("<edit-data xmlns=\"{NMDA}\">{datastore}{default_operation}{config}</edit-data>")
     }
 }

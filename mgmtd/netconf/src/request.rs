@@ -20,6 +20,7 @@ impl Operation {
             }
             Operation::GetData(get) => get.to_xml(),
             Operation::EditData(edit) => edit.to_xml(),
+            Operation::Compare(compare) => compare.to_xml(),
             Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
                 let content = format!(
                     "<target><{}/></target>{}{}{}{}",

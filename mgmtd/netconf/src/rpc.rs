@@ -1,5 +1,6 @@
 //! What a client can ask: the operations as values that hold only what the grammar allows.
 
+use crate::compare::Compare;
 use crate::fragment::XmlFragment;
 use crate::nmda::{EditData, GetData};
 use crate::retrieval::{Filter, WithDefaults};
@@ -51,6 +52,8 @@ pub enum Operation {
     GetData(Box<GetData>),
     /// `<edit-data>`.
     EditData(EditData),
+    /// `<compare>`.
+    Compare(Box<Compare>),
     /// `<edit-config>`.
     EditConfig {
         /// What is changed.

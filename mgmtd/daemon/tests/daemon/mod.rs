@@ -226,6 +226,14 @@ impl Session {
         }
     }
 
+    /// The output elements, one after the other.
+    pub fn output(&mut self, operation: &str) -> String {
+        match self.ask(operation) {
+            Answer::Output(elements) => elements.into_iter().map(|element| element.into_string()).collect(),
+            other => panic!("{operation} -> {other:?}"),
+        }
+    }
+
     pub fn running(&mut self) -> String {
         self.data(&get_config("running"))
     }
