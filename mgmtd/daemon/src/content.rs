@@ -1,8 +1,9 @@
 //! Configuration and state as the JSON that the journal and the engine speak.
 
+use cats_yang_model::Config;
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{ChangeSet, Defaults, Operation, Ops, Record, Tree, edit, view};
+use cats_yang_tree::{Change, ChangeSet, Defaults, Operation, Ops, Record, Tree, edit, view};
 use serde_json::Value;
 
 /// A whole configuration as one RFC 7951 object.
@@ -32,7 +33,20 @@ pub(crate) fn from_json(schema: &Schema, text: &[u8]) -> Result<Tree, Vec<Error>
 /// # Errors
 /// When a value has no JSON form, which is a bug of ours.
 pub(crate) fn record(schema: &Schema, changes: &ChangeSet) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(&changes.records(schema)).map_err(|error| unreadable(&error))
+    let mut text = String::new();
+    let written = changes.write_records(schema, &mut text);
+    let fault = || Error::application(ErrorTag::OperationFailed, "a change has no form in JSON");
+    written.map(|()| text.into_bytes()).map_err(|_| fault())
+}
+
+/// Those of a commit's changes that the typed configuration may have, in its words.
+pub(crate) fn modelled(schema: &Schema, changes: &ChangeSet) -> Vec<Record> {
+    let known = |change: &&Change| {
+        change.path.steps.first().is_some_and(|top| {
+            Config::reaches_into(&schema.module_of(top.node).name, &schema.node(top.node).name)
+        })
+    };
+    ChangeSet { changes: changes.changes.iter().filter(known).cloned().collect() }.records(schema)
 }
 
 /// The tree after the changes of a journal's record.

@@ -308,12 +308,12 @@ async fn read_pages(
 }
 
 /// One change on the wire.
-pub(crate) fn change(record: Record) -> Change {
+pub(crate) fn change(record: Record<String>) -> Change {
     let operation = match record.operation {
         RecordOperation::Create | RecordOperation::Replace => Operation::Set,
         RecordOperation::Delete => Operation::Delete,
         RecordOperation::Move => Operation::Move,
     };
-    let value = record.value.map(|value| value.to_string()).unwrap_or_default();
+    let value = record.value.unwrap_or_default();
     Change { path: record.path, operation: operation.into(), value, after: record.after }
 }

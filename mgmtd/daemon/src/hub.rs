@@ -365,6 +365,6 @@ fn overloaded(what: &str) -> Error {
 }
 
 fn wire_changes(schema: &Schema, changes: &ChangeSet) -> Vec<Change> {
-    let records = changes.records(schema).into_iter();
+    let records = changes.records_in_text(schema).into_iter();
     records.map(engine::change).collect()
 }

@@ -51,8 +51,8 @@ impl Rules {
 
     fn after(&self, schema: &Schema, changes: &ChangeSet) -> Result<Config, ApplyError> {
         let mut new = self.running.config().clone();
-        for record in changes.records(schema) {
-            // False is a change of a module without a model, which no rule speaks of.
+        for record in content::modelled(schema, changes) {
+            // False is a change of another module, which no rule speaks of.
             let _known = new.apply(&record.into())?;
         }
         Ok(new)

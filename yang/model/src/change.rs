@@ -97,6 +97,12 @@ impl Config {
         write(self)
     }
 
+    /// Whether the model has anything in the top-level node `name` of `module`.
+    pub fn reaches_into(module: &str, name: &str) -> bool {
+        let top = Self::ROOTS.iter().filter_map(|members| members.first()?.split_once(':'));
+        top.into_iter().any(|top| top == (module, name))
+    }
+
     /// Makes one change; false when it concerns nothing that the model has.
     ///
     /// # Errors
