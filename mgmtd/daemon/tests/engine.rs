@@ -4,77 +4,12 @@
 
 mod daemon;
 
-use cats_engine_transport::management::{Attached, Call, Change, Edit, Fault, StatePage, listen, serve};
+use cats_engine_transport::management::{Call, Change, Edit, Fault, StatePage};
 use cats_engine_types::Revision;
 use cats_mgmtd_netconf::Answer;
 use cats_yang_tree::error::ErrorTag;
+use daemon::engine::Engine;
 use daemon::{Daemon, NS, Place, edit, text_of};
-use std::time::Duration;
-use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The engine's end, whose calls the test answers.
-struct Engine {
-    runtime: Runtime,
-    calls: mpsc::Receiver<Call>,
-    _stop: oneshot::Sender<()>,
-}
-
-impl Engine {
-    fn start(place: &Place) -> Self {
-        std::fs::create_dir_all(place.path("run")).unwrap();
-        let runtime = Runtime::new().unwrap();
-        let (sender, calls) = mpsc::channel(16);
-        let (stop, stopped) = oneshot::channel::<()>();
-        let socket = place.path("run/engine.sock");
-        let listener = {
-            let _inside = runtime.enter();
-            listen(&socket).unwrap()
-        };
-        runtime.spawn(async move {
-            let stopped = async {
-                let _ = stopped.await;
-            };
-            serve(listener, sender, stopped).await.unwrap();
-        });
-        Self { runtime, calls, _stop: stop }
-    }
-
-    fn call(&mut self) -> Call {
-        let next = async { tokio::time::timeout(PATIENCE, self.calls.recv()).await };
-        self.runtime.block_on(next).unwrap().unwrap()
-    }
-
-    /// Answers the attach of a daemon at `expected`: that this configuration runs already, or not.
-    fn attached(&mut self, expected: u64, needs_snapshot: bool) {
-        let Call::Attach(id, reply) = self.call() else { panic!("an attach") };
-        assert_eq!(id.revision, Revision(expected));
-        assert!(!id.content_id.is_empty() && !id.datastore_id.is_empty());
-        reply.send(Attached { revision: Revision(expected), needs_snapshot }).unwrap();
-    }
-
-    fn loaded(&mut self, expected: u64) -> String {
-        let Call::Snapshot { id, document, reply } = self.call() else { panic!("a snapshot") };
-        assert_eq!(id.revision, Revision(expected));
-        reply.send(Ok(())).unwrap();
-        String::from_utf8(document).unwrap()
-    }
-
-    fn prepared(&mut self, expected: u64, answer: Result<Vec<String>, Vec<Fault>>) -> Vec<Change> {
-        let Call::Prepare { revision, base, changes, reply } = self.call() else { panic!("a prepare") };
-        assert_eq!((revision, base), (Revision(expected), Revision(expected - 1)));
-        reply.send(answer).unwrap();
-        changes
-    }
-
-    fn applied(&mut self, expected: u64) {
-        let Call::Apply(revision, reply) = self.call() else { panic!("an apply") };
-        assert_eq!(revision, Revision(expected));
-        reply.send(Ok(())).unwrap();
-    }
-}
 
 /// A daemon at revision 1 whose engine holds that revision.
 fn pair() -> (Place, Daemon, Engine) {

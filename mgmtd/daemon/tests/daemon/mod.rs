@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // each test file uses a part
 
+pub mod engine;
+
 use cats_mgmtd_netconf::{Answer, Client, ClientOutput, ClientSettings, Hello, NoModules};
 use cats_yang_tree::error::Error;
 use std::io::{Read, Write};

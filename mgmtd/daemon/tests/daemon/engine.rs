@@ -1,0 +1,71 @@
+//! The engine's end of `engine.sock`, played by the test.
+
+use super::Place;
+use cats_engine_transport::management::{Attached, Call, Change, Fault, listen, serve};
+use cats_engine_types::Revision;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The engine's end, whose calls the test answers.
+pub struct Engine {
+    runtime: Runtime,
+    calls: mpsc::Receiver<Call>,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Engine {
+    pub fn start(place: &Place) -> Self {
+        std::fs::create_dir_all(place.path("run")).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let (sender, calls) = mpsc::channel(16);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let socket = place.path("run/engine.sock");
+        let listener = {
+            let _inside = runtime.enter();
+            listen(&socket).unwrap()
+        };
+        runtime.spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            serve(listener, sender, stopped).await.unwrap();
+        });
+        Self { runtime, calls, _stop: stop }
+    }
+
+    pub fn call(&mut self) -> Call {
+        let next = async { tokio::time::timeout(PATIENCE, self.calls.recv()).await };
+        self.runtime.block_on(next).unwrap().unwrap()
+    }
+
+    /// Answers the attach of a daemon at `expected`: that this configuration runs already, or not.
+    pub fn attached(&mut self, expected: u64, needs_snapshot: bool) {
+        let Call::Attach(id, reply) = self.call() else { panic!("an attach") };
+        assert_eq!(id.revision, Revision(expected));
+        assert!(!id.content_id.is_empty() && !id.datastore_id.is_empty());
+        reply.send(Attached { revision: Revision(expected), needs_snapshot }).unwrap();
+    }
+
+    pub fn loaded(&mut self, expected: u64) -> String {
+        let Call::Snapshot { id, document, reply } = self.call() else { panic!("a snapshot") };
+        assert_eq!(id.revision, Revision(expected));
+        reply.send(Ok(())).unwrap();
+        String::from_utf8(document).unwrap()
+    }
+
+    pub fn prepared(&mut self, expected: u64, answer: Result<Vec<String>, Vec<Fault>>) -> Vec<Change> {
+        let Call::Prepare { revision, base, changes, reply } = self.call() else { panic!("a prepare") };
+        assert_eq!((revision, base), (Revision(expected), Revision(expected - 1)));
+        reply.send(answer).unwrap();
+        changes
+    }
+
+    pub fn applied(&mut self, expected: u64) {
+        let Call::Apply(revision, reply) = self.call() else { panic!("an apply") };
+        assert_eq!(revision, Revision(expected));
+        reply.send(Ok(())).unwrap();
+    }
+}
