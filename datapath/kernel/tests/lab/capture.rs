@@ -20,7 +20,8 @@ impl Capture {
     pub fn start(space: &Space, interface: &str) -> Self {
         let mut tcpdump = Command::new("ip")
             .args(["netns", "exec", &space.name, "tcpdump", "--immediate-mode", "-n", "-U", "-w", "-"])
-            .args(["-i", interface])
+            // Room for what passes while a busy machine lets it wait; and no ARP.
+            .args(["-B", "16384", "-i", interface, "ip or ip6"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
