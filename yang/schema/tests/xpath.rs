@@ -93,6 +93,7 @@ fn theirs(tree: &DataTree<'_>, context: *const ffi::lyd_node, text: &str, nodes:
     }
 }
 
+// SAFETY: the C library has this function, with this signature.
 unsafe extern "C" {
     /// What libyang allocates for its caller is freed with this.
     #[link_name = "free"]
