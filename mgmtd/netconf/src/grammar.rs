@@ -10,6 +10,7 @@ use crate::rpc::{
 };
 use crate::scan;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
+use cats_yang_tree::xml::{MAX_NAMES, too_many_names};
 use roxmltree::{Document, Node};
 
 /// `persist` and `persist-id` may be so long, bytes.
@@ -33,14 +34,10 @@ pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>
     let text = std::str::from_utf8(message).map_err(|error| {
         bare(malformed(format!("the message is not UTF-8: invalid byte at offset {}", error.valid_up_to())))
     })?;
-    let depth = scan::depth(text);
-    if depth > depth_limit {
+    if let Some(why) = too_big(text, depth_limit) {
         let attributes = scan::first_tag(message).map(|tag| echo_of(&tag)).unwrap_or_default();
-        let message = format!("elements nest {depth} deep; at most {depth_limit} are accepted");
-        return Err(Box::new(Refused {
-            attributes,
-            error: Error::new(ErrorType::Rpc, ErrorTag::TooBig, message),
-        }));
+        let error = Error::new(ErrorType::Rpc, ErrorTag::TooBig, why);
+        return Err(Box::new(Refused { attributes, error }));
     }
     let document = Document::parse(text)
         .map_err(|error| bare(malformed(format!("the message is not well-formed XML: {error}"))))?;
@@ -49,12 +46,25 @@ pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>
     parse_root(root, text, attributes.clone()).map_err(|error| Box::new(Refused { attributes, error }))
 }
 
+/// Why a message is not parsed, whose elements would cost more than its size.
+fn too_big(text: &str, depth_limit: usize) -> Option<String> {
+    let depth = scan::depth(text);
+    if depth > depth_limit {
+        return Some(format!("elements nest {depth} deep; at most {depth_limit} are accepted"));
+    }
+    let at = too_many_names(text)?;
+    Some(format!("too many attributes or namespaces at byte {at}: an element may have {MAX_NAMES}"))
+}
+
 /// What the reply to a message above the size limit repeats.
 pub(crate) fn echo_of_head(head: &[u8]) -> Echo {
     scan::first_tag(head).map(|tag| echo_of(&tag)).unwrap_or_default()
 }
 
 fn echo_of(tag: &str) -> Echo {
+    if too_many_names(tag).is_some() {
+        return Echo::default();
+    }
     Document::parse(tag).map(|document| echo(document.root_element(), tag)).unwrap_or_default()
 }
 

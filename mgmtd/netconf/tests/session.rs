@@ -362,6 +362,21 @@ fn elements_nested_deeper_than_the_limit_are_refused_with_the_message_id() {
     assert_eq!(refused(&"<a>".repeat(1_000_000)).tag, ErrorTag::TooBig);
 }
 
+#[test]
+fn messages_with_many_attributes_or_namespaces_are_refused_before_they_are_parsed() {
+    for (name, message_id) in [("get", "message-id=\"1\""), ("rpc", "<rpc-reply")] {
+        for one in ["a", "xmlns:a"] {
+            let many: String = (0..100_000).map(|n| format!(" {one}{n}='u{n}'")).collect();
+            let (outer, inner) = if name == "rpc" { (many, String::new()) } else { (String::new(), many) };
+            let mut server = Server::open(HELLO_11);
+            server.feed(chunk(&format!("<rpc {BASE} message-id=\"1\"{outer}><get{inner}/></rpc>")));
+            let sent = server.sent();
+            assert!(sent.contains(message_id), "{sent}");
+            assert_eq!(error_in(&sent).tag, ErrorTag::TooBig);
+        }
+    }
+}
+
 /// The case R17.
 #[test]
 fn close_session_is_answered_and_then_the_session_closes() {

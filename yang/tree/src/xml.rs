@@ -1,7 +1,9 @@
 //! XML: the guarded parser, names inside values, and the writer (RFC 7950 section 9, RFC 6241 section 3).
 
+mod names;
 mod write;
 
+pub use names::{MAX_NAMES, too_many_names};
 pub(crate) use write::Written;
 pub use write::{PIECE, Pieces};
 
@@ -22,13 +24,18 @@ pub const ORIGIN: &str = "urn:ietf:params:xml:ns:yang:ietf-origin";
 pub const MAX_DEPTH: usize = 256;
 
 /// Parses a document after a linear scan that refuses what nests deeper than [`MAX_DEPTH`], so that recursive
-/// readers behind it cannot run out of stack. Document types are refused.
+/// readers behind it cannot run out of stack, and what has [`too_many_names`]. Document types are refused.
 ///
 /// # Errors
-/// `too-big` for depth, `malformed-message` (type rpc) for everything else.
+/// `too-big` for depth and names, `malformed-message` (type rpc) for everything else.
 pub fn parse(text: &str) -> Result<roxmltree::Document<'_>, Error> {
     if let Some(offset) = too_deep(text) {
         let what = format!("elements nest deeper than {MAX_DEPTH} at byte {offset}");
+        return Err(Error::new(ErrorType::Rpc, ErrorTag::TooBig, what));
+    }
+    if let Some(offset) = too_many_names(text) {
+        let what =
+            format!("too many attributes or namespaces at byte {offset}: an element may have {MAX_NAMES}");
         return Err(Error::new(ErrorType::Rpc, ErrorTag::TooBig, what));
     }
     roxmltree::Document::parse(text)

@@ -296,6 +296,13 @@ fn documents_that_nest_too_deep_are_refused_before_they_are_parsed() {
 }
 
 #[test]
+fn documents_with_many_attributes_are_refused_before_they_are_parsed() {
+    let many: String = (0..1_000_000).map(|n| format!(" a{n}=''")).collect();
+    let errors = Ops::from_xml_str(&bench::schema(), &format!("<config{many}/>"), MERGE).expect_err("many");
+    assert_eq!(errors[0].tag, ErrorTag::TooBig);
+}
+
+#[test]
 fn operations_one_by_one_do_what_xml_does() {
     let mut bench = Bench::with("<ca>x</ca>");
     let schema = bench.schema.clone();
