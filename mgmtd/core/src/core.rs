@@ -404,7 +404,9 @@ impl Core {
 
     fn may_invoke(&mut self, session: SessionId, request: &Request) -> Result<(), Error> {
         let Some((module, operation)) = nacm::operation_of(request) else { return Ok(()) };
-        self.access(session).may_invoke(module, operation)
+        let access = self.access(session);
+        access.may_invoke(module, operation)?;
+        if request.names_file() { access.may_use_files() } else { Ok(()) }
     }
 
     pub(crate) fn ticket(&mut self) -> Ticket {

@@ -7,8 +7,8 @@ mod node;
 
 use acm::{config, deny, edit_with, in_bench, merge, nacm_of, permit, rule, user};
 use cats_mgmtd_core::{
-    Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, Output, Reply, Request, Selection,
-    SessionId, Source, Target, TestOption,
+    Config, Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, NmdaDatastore, Output,
+    Reply, Request, Selection, SessionId, Source, Target, TestOption,
 };
 use cats_yang_tree::Defaults;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -410,24 +410,43 @@ fn copying_a_datastore_takes_along_what_may_be_read_and_needs_the_rights_for_the
     assert_eq!(two.refused(whole).tag, AccessDenied);
 }
 
+/// A file has what others saved: its errors tell what is hidden, and who writes over it changes what they restore.
 #[test]
-fn what_may_not_be_read_does_not_get_into_a_file_and_who_may_not_copy_asks_for_none() {
-    let mut two = Two::with_rules(&[]);
-    two.has(ITEMS);
-    let ada = two.ada;
-    let save = Request::CopyConfig {
-        target: Target::Url("file:///a".to_owned()),
-        source: Source::Datastore(Running),
-        with_defaults: None,
+fn files_of_urls_are_for_who_may_read_everything() {
+    let url = || "file:///a".to_owned();
+    let at = || Config::at(url());
+    let requests = || {
+        let copy = |target, source| Request::CopyConfig { target, source, with_defaults: None };
+        let edit = merge("");
+        let Request::EditConfig(edit) = edit else { panic!() };
+        let default_operation = DefaultOperation::Merge;
+        [
+            copy(Target::Url(url()), Source::Datastore(Running)),
+            copy(Target::Datastore(Candidate), Source::Config(at())),
+            copy(Target::Url("file:///b".to_owned()), Source::Config(at())),
+            Request::EditConfig(Edit { config: at(), ..edit }),
+            Request::EditData { datastore: NmdaDatastore::Candidate, default_operation, config: at() },
+            Request::Validate { source: Source::Config(at()) },
+            Request::DeleteConfig { target: Target::Url(url()) },
+        ]
     };
-    two.node.send(ada, save);
-    let Some(Output::Store { content, .. }) = two.node.told.pop() else { panic!("a file to be written") };
-    let saved = content.to_xml(&two.node.schema).unwrap();
-    assert!(saved.contains("<name>a</name>") && !saved.contains("s3cret"), "{saved}");
-    let gone = Request::DeleteConfig { target: Target::Url("file:///a".to_owned()) };
-    let mut other = Two::with_rules(&[]);
-    assert_eq!(other.refused(gone).tag, AccessDenied);
-    assert!(other.node.told.is_empty(), "nothing was asked of the file");
+    let operation = rule("gone", "<rpc-name>delete-config</rpc-name>", "exec", true);
+    for request in requests() {
+        let mut two = Two::with_rules(&[operation.clone()]);
+        let error = two.refused(request);
+        assert_eq!((error.tag, error.path), (AccessDenied, None));
+        assert!(two.node.told.is_empty(), "nothing was asked of the file");
+    }
+    for request in requests() {
+        let mut two = Two::with_rules(&[operation.clone(), rule("all", "", "read", true)]);
+        let ada = two.ada;
+        two.node.send(ada, request);
+        let asked = matches!(
+            two.node.told.pop(),
+            Some(Output::Store { .. } | Output::Fetch { .. } | Output::Remove { .. })
+        );
+        assert!(asked, "the file is used");
+    }
 }
 
 #[test]
