@@ -432,7 +432,7 @@ fn files_of_urls_are_for_who_may_read_everything() {
     };
     let operation = rule("gone", "<rpc-name>delete-config</rpc-name>", "exec", true);
     for request in requests() {
-        let mut two = Two::with_rules(&[operation.clone()]);
+        let mut two = Two::with_rules(std::slice::from_ref(&operation));
         let error = two.refused(request);
         assert_eq!((error.tag, error.path), (AccessDenied, None));
         assert!(two.node.told.is_empty(), "nothing was asked of the file");
