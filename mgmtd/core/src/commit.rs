@@ -37,8 +37,8 @@ pub(crate) struct Commit {
 #[derive(Debug, Clone)]
 #[allow(missing_docs)] // fields of the same name as the types that they hold
 pub(crate) enum Cause {
-    /// `commit`: the candidate.
-    Candidate { session: SessionId, by: Author, confirmed: Option<Confirmed> },
+    /// `commit`: the candidate, shared or private.
+    Candidate { session: SessionId, by: Author, confirmed: Option<Confirmed>, private: bool },
     /// `edit-config` or `copy-config` of running, and the errors of what was not to be done.
     Running { session: SessionId, by: Author, errors: Vec<Error> },
     /// `cancel-commit`: running before a confirmed commit.
@@ -65,10 +65,10 @@ impl Cause {
         }
     }
 
-    /// Must the candidate stay as it is meanwhile?
+    /// Must the shared candidate stay as it is meanwhile?
     pub(crate) fn reads_candidate(&self) -> bool {
         match self {
-            Cause::Candidate { .. } => true,
+            Cause::Candidate { private, .. } => !private,
             Cause::Running { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => false,
         }
     }

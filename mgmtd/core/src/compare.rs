@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::reading::{Filter, Reading, Selection};
-use crate::types::{NmdaDatastore, Now, Reply, SessionId};
+use crate::types::{Datastore, NmdaDatastore, Now, Reply, SessionId};
 use cats_yang_tree::diff::PatchEdit;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
@@ -81,7 +81,7 @@ impl Core {
             ..Selection::default()
         };
         if operational && all && source != target {
-            let other = self.configuration(if operational_is_source { target } else { source }).clone();
+            let other = self.configuration(session, if operational_is_source { target } else { source });
             return self.read_operational(
                 session,
                 selection,
@@ -90,19 +90,21 @@ impl Core {
             );
         }
         let access = self.access(session);
-        let reading = |tree: &Tree| Reading::new(tree.clone(), selection.clone(), access.clone());
+        let reading = |tree: Tree| Reading::new(tree, selection.clone(), access.clone());
         let comparison = Comparison {
-            source: reading(self.configuration(source)),
-            target: reading(self.configuration(target)),
+            source: reading(self.configuration(session, source)),
+            target: reading(self.configuration(session, target)),
         };
         Ok(Some(Reply::Comparison(Box::new(comparison))))
     }
 
-    /// The configuration in a datastore; that of `<operational>` is what was intended.
-    pub(crate) fn configuration(&self, datastore: NmdaDatastore) -> &Tree {
+    /// The configuration in a datastore, as a session has it; that of `<operational>` is what was intended.
+    pub(crate) fn configuration(&mut self, session: SessionId, datastore: NmdaDatastore) -> Tree {
         match datastore {
-            NmdaDatastore::Running | NmdaDatastore::Intended | NmdaDatastore::Operational => &self.running,
-            NmdaDatastore::Candidate => &self.candidate,
+            NmdaDatastore::Running | NmdaDatastore::Intended | NmdaDatastore::Operational => {
+                self.tree(session, Datastore::Running)
+            }
+            NmdaDatastore::Candidate => self.tree(session, Datastore::Candidate),
         }
     }
 }

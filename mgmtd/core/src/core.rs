@@ -9,10 +9,13 @@ use crate::library;
 use crate::monitoring;
 use crate::nacm::{self, Access, Nacm};
 use crate::output::{Alarm, Event, Output};
+use crate::private::Privates;
 use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
-use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Target, Ticket};
+use crate::types::{
+    Attachment, ComponentId, Datastore, End, Now, Peer, Reply, Request, SessionId, Target, Ticket,
+};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
@@ -61,7 +64,9 @@ pub struct Core {
     pub(crate) facts: Facts,
     pub(crate) revision: u64,
     pub(crate) running: Tree,
+    /// The shared one.
     pub(crate) candidate: Tree,
+    pub(crate) privates: Privates,
     pub(crate) sessions: Sessions,
     pub(crate) components: Components,
     pub(crate) commit: Option<Commit>,
@@ -96,6 +101,7 @@ impl Core {
             facts,
             revision,
             candidate: running.clone(),
+            privates: Privates::new(),
             running,
             components,
             commit: None,
@@ -207,7 +213,7 @@ impl Core {
             Request::Get(selection) => self.get(session, selection, now),
             Request::GetConfig { source, selection } => {
                 let access = self.access(session);
-                Ok(Some(Reply::Data(Reading::new(self.tree(source).clone(), selection, access))))
+                Ok(Some(Reply::Data(Reading::new(self.tree(session, source), selection, access))))
             }
             Request::Compare(compare) => self.compare(session, compare, now),
             Request::GetData { datastore, selection } => self.get_data(session, datastore, selection, now),
@@ -219,7 +225,8 @@ impl Core {
                 self.copy_config(session, target, source, with_defaults)
             }
             Request::DeleteConfig { target: Target::Datastore(target) } => {
-                Err(vec![datastores::not_deletable(target)])
+                let private = target == Datastore::Candidate && self.delete_private(session);
+                if private { Ok(Some(Reply::Ok)) } else { Err(vec![datastores::not_deletable(target)]) }
             }
             Request::DeleteConfig { target: Target::Url(url) } => {
                 self.remove(session, url);
@@ -230,6 +237,7 @@ impl Core {
             Request::Commit(options) => self.begin_commit(session, options, now),
             Request::CancelCommit { persist_id } => self.cancel_commit(session, persist_id.as_deref(), now),
             Request::DiscardChanges => self.discard_changes(session).map(Some),
+            Request::Update { resolution } => self.update(session, resolution).map(Some),
             Request::Validate { source } => self.validate(session, source).map(|()| None),
             Request::CloseSession => {
                 self.reply(session, Ok(Reply::Ok));

@@ -12,13 +12,6 @@ use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{Defaults, Tree, view};
 
 impl Core {
-    pub(crate) fn tree(&self, datastore: Datastore) -> &Tree {
-        match datastore {
-            Datastore::Running => &self.running,
-            Datastore::Candidate => &self.candidate,
-        }
-    }
-
     pub(crate) fn edit_config(
         &mut self,
         session: SessionId,
@@ -27,7 +20,9 @@ impl Core {
         self.may_edit(edit.target, session)?;
         let (target, test_only) = (edit.target, edit.test_option == TestOption::TestOnly);
         let access = self.access(session);
-        let (edited, errors) = content::edit(&self.facts.schema, self.tree(target), edit, &access);
+        let tree = self.tree(session, target);
+        let settled = self.conflicts_named(session, &edit);
+        let (edited, errors) = content::edit(&self.facts.schema, &tree, edit, &access);
         match edited {
             Some(edited) if target == Datastore::Running && !test_only => {
                 return self.begin_writing(session, edited, errors);
@@ -36,7 +31,7 @@ impl Core {
                 self.validate_tree(session, edited);
                 return Ok(None);
             }
-            Some(edited) if !test_only => self.candidate = edited,
+            Some(edited) if !test_only => self.set_candidate(session, edited, &settled),
             Some(_) | None => {}
         }
         if errors.is_empty() { Ok(Some(Reply::Ok)) } else { Err(errors) }
@@ -57,22 +52,28 @@ impl Core {
             self.may_edit(target, session)?;
         }
         let access = self.access(session);
+        let from = match &source {
+            Source::Datastore(source) => self.tree(session, *source),
+            Source::Config(_) => Tree::new(),
+        };
         let schema = &self.facts.schema;
         // Defaults first: else they would stand in for what is hidden.
         let shown =
             |tree: &Tree| with_defaults.map_or_else(|| tree.clone(), |mode| view(tree, schema, mode).set());
         let new = match source {
-            Source::Datastore(source) => access.readable(&shown(self.tree(source))),
+            Source::Datastore(_) => access.readable(&shown(&from)),
             Source::Config(config) => shown(&content::parse_for(schema, config, &access)?),
         };
         if let Target::Datastore(target) = target {
             access.may_replace_all()?;
-            access.may_change(self.tree(target), &new)?;
+            let old = self.tree(session, target);
+            access.may_change(&old, &new)?;
         }
         match target {
             Target::Datastore(Datastore::Running) => self.begin_writing(session, new, Vec::new()),
             Target::Datastore(Datastore::Candidate) => {
-                self.candidate = new;
+                let settled = self.open_conflicts(session);
+                self.set_candidate(session, new, &settled);
                 Ok(Some(Reply::Ok))
             }
             Target::Url(url) => {
@@ -119,6 +120,8 @@ impl Core {
                 self.no_commit_in_flight()?;
                 self.may_write(by)
             }
+            // Nobody else has to do with it.
+            Datastore::Candidate if self.is_private(by) => Ok(()),
             Datastore::Candidate => {
                 self.sessions.may_change(target, by).map_err(|error| vec![error])?;
                 match &self.commit {
@@ -143,7 +146,9 @@ impl Core {
 
     pub(crate) fn discard_changes(&mut self, session: SessionId) -> Result<Reply, Vec<Error>> {
         self.may_edit(Datastore::Candidate, session)?;
-        self.candidate = self.running.clone();
+        if !self.discard_private(session) {
+            self.candidate = self.running.clone();
+        }
         Ok(Reply::Ok)
     }
 
@@ -154,6 +159,9 @@ impl Core {
         now: Now,
     ) -> Result<Reply, Vec<Error>> {
         let refused = |error| vec![error];
+        if let Some(answer) = self.lock_private(session, target) {
+            return answer;
+        }
         if let Some(held) = self.sessions.lock_of(target) {
             return Err(vec![lock_denied(target, held.by.0, "holds the lock")]);
         }
@@ -182,6 +190,9 @@ impl Core {
     }
 
     pub(crate) fn unlock(&mut self, session: SessionId, target: Datastore) -> Result<Reply, Vec<Error>> {
+        if let Some(answer) = self.unlock_private(session, target) {
+            return answer;
+        }
         self.sessions.unlock(target, session).map_err(|error| vec![error])?;
         self.released(&[target]);
         Ok(Reply::Ok)
@@ -224,6 +235,7 @@ impl Core {
     pub(crate) fn end(&mut self, session: SessionId, why: End, now: Now) {
         let Some(user) = self.sessions.get(session).map(|session| session.peer.user.clone()) else { return };
         let locks = self.sessions.close(session).unwrap_or_default();
+        self.privates.remove(&session);
         self.reads.forget(session);
         self.files.forget(session);
         self.validations.retain(|_, validation| validation.session != session);

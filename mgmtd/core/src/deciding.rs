@@ -5,7 +5,7 @@ use crate::content;
 use crate::core::{Core, Validation};
 use crate::nacm::Access;
 use crate::output::{Event, Output};
-use crate::types::{CommitOptions, ComponentId, Datastore, Now, Reply, SessionId, Source};
+use crate::types::{CommitOptions, ComponentId, Datastore, Now, Reply, Resolution, SessionId, Source};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 impl Core {
     pub(crate) fn validate(&mut self, session: SessionId, source: Source) -> Result<(), Vec<Error>> {
         let new = match source {
-            Source::Datastore(datastore) => self.tree(datastore).clone(),
+            Source::Datastore(datastore) => self.tree(session, datastore),
             Source::Config(config) => content::parse(&self.facts.schema, config)?,
         };
         self.validate_tree(session, new);
@@ -39,17 +39,25 @@ impl Core {
         options: CommitOptions,
         now: Now,
     ) -> Result<Option<Reply>, Vec<Error>> {
-        for datastore in [Datastore::Running, Datastore::Candidate] {
+        let private = self.is_private(session);
+        let read = [Datastore::Running].into_iter().chain((!private).then_some(Datastore::Candidate));
+        for datastore in read {
             self.sessions.may_change(datastore, session).map_err(|error| vec![error])?;
         }
         self.no_commit_in_flight()?;
         self.may_follow(session, options.persist_id.as_deref())?;
-        let cause = Cause::Candidate { session, by: self.author(session), confirmed: options.confirmed };
-        if !self.candidate_is_modified() {
+        if private {
+            self.update(session, Resolution::RevertOnConflict)?;
+        }
+        let (by, confirmed) = (self.author(session), options.confirmed);
+        let cause = Cause::Candidate { session, by, confirmed, private };
+        let candidate = self.tree(session, Datastore::Candidate);
+        // Shared parts compare by address.
+        if candidate == self.running {
             return Ok(self.commit_nothing(cause, now));
         }
-        self.access(session).may_change(&self.running, &self.candidate)?;
-        self.begin(cause, self.candidate.clone());
+        self.access(session).may_change(&self.running, &candidate)?;
+        self.begin(cause, candidate);
         Ok(None)
     }
 
@@ -184,6 +192,11 @@ impl Core {
             self.outputs.push_back(Output::Event(event));
         }
         self.settle(&cause, then);
+        match cause {
+            Cause::Candidate { confirmed: Some(_), .. } | Cause::Running { .. } => {}
+            Cause::Candidate { confirmed: None, .. } => self.end_trials(),
+            Cause::Cancel { .. } | Cause::Rollback(_) => self.return_to_privates(),
+        }
     }
 
     pub(crate) fn fail_commit(&mut self, errors: Vec<Error>, now: Now) {
@@ -208,6 +221,11 @@ impl Core {
         let Some(commit) = self.commit.take() else { return };
         if commit.cause.reads_candidate() && (result.is_ok() || commit.discard) {
             self.candidate = self.running.clone();
+        }
+        if let Cause::Candidate { session, confirmed, private: true, .. } = &commit.cause
+            && result.is_ok()
+        {
+            self.private_committed(*session, confirmed.is_some());
         }
         if let Some(session) = commit.cause.session() {
             let result = match commit.cause {

@@ -22,6 +22,7 @@ mod monitoring;
 mod nacm;
 mod output;
 mod piecewise;
+mod private;
 mod reading;
 mod reads;
 mod secrets;
@@ -41,6 +42,6 @@ pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use types::{
     Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, NmdaDatastore, Now, Peer, Reply, Request, SessionId, Source, Target, TestOption, Ticket,
-    Transport,
+    ErrorOption, NmdaDatastore, Now, Peer, Reply, Request, Resolution, SessionId, Source, Target, TestOption,
+    Ticket, Transport,
 };

@@ -197,6 +197,7 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
         Request::Commit(_) => (NETCONF, "commit"),
         Request::CancelCommit { .. } => (NETCONF, "cancel-commit"),
         Request::DiscardChanges => (NETCONF, "discard-changes"),
+        Request::Update { .. } => ("ietf-netconf-private-candidate", "update"),
         Request::Validate { .. } => (NETCONF, "validate"),
         Request::CloseSession => (NETCONF, "close-session"),
         Request::KillSession { .. } => (NETCONF, "kill-session"),

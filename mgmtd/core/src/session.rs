@@ -154,10 +154,7 @@ impl Sessions {
                 Ok(())
             }
             Some(held) => Err(lock_denied(datastore, held.by.0, "holds the lock, and only it can unlock")),
-            None => Err(Error::protocol(
-                ErrorTag::OperationFailed,
-                format!("<{}> is not locked, so it cannot be unlocked", datastore.name()),
-            )),
+            None => Err(not_locked(datastore)),
         }
     }
 
@@ -171,6 +168,14 @@ impl Sessions {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// The error of an `unlock` of what nobody has locked.
+pub(crate) fn not_locked(datastore: Datastore) -> Error {
+    Error::protocol(
+        ErrorTag::OperationFailed,
+        format!("<{}> is not locked, so it cannot be unlocked", datastore.name()),
+    )
 }
 
 /// The error of RFC 6241 section 7.5: `holder` is 0 for what is not a session.

@@ -63,7 +63,7 @@ impl Core {
         if datastore == NmdaDatastore::Operational {
             return self.get(session, selection, now);
         }
-        Ok(Some(Reply::Data(Reading::new(self.configuration(datastore).clone(), selection, access))))
+        Ok(Some(Reply::Data(Reading::new(self.configuration(session, datastore), selection, access))))
     }
 
     /// A component's state, as answer to an [`Output::ReadState`].

@@ -215,6 +215,10 @@ pub enum Request {
         persist_id: Option<String>,
     },
     DiscardChanges,
+    /// `update` of a private candidate.
+    Update {
+        resolution: Resolution,
+    },
     Validate {
         source: Source,
     },
@@ -233,6 +237,18 @@ pub enum Request {
     SchemaIndex {
         content_id: Option<String>,
     },
+}
+
+/// `resolution-mode` of `update` (draft-ietf-netconf-privcand-09): what becomes of conflicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resolution {
+    /// With one, nothing is done.
+    #[default]
+    RevertOnConflict,
+    /// What the private candidate holds stays.
+    PreferCandidate,
+    /// What running holds goes into the private candidate.
+    PreferRunning,
 }
 
 /// The parameters of `commit` (RFC 6241 section 8.4.5.1).

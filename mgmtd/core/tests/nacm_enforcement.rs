@@ -8,7 +8,7 @@ mod node;
 use acm::{config, deny, edit_with, in_bench, merge, nacm_of, permit, rule, user};
 use cats_mgmtd_core::{
     Config, Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, NmdaDatastore, Output,
-    Reply, Request, Selection, SessionId, Source, Target, TestOption,
+    Reply, Request, Resolution, Selection, SessionId, Source, Target, TestOption,
 };
 use cats_yang_tree::Defaults;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -591,4 +591,41 @@ fn the_words_of_rules_beyond_yang_are_for_who_may_read_all_that_they_are_about()
         assert_eq!(errors[0].message.contains("overlap"), spoken, "{errors:?}");
         assert_eq!(errors[0].path, overlap.path, "the place itself may be read");
     }
+}
+
+#[test]
+fn a_commit_of_a_private_candidate_takes_the_rights_to_its_changes_only() {
+    let mut two = Two::with_rules(&[items()]);
+    two.has(ITEMS);
+    let ada = two.ada;
+    two.node.core.handle_private_candidate(ada);
+    two.ok(merge(&in_bench("<item><name>a</name><size>7</size></item>")));
+    assert_eq!(two.refused(merge(&in_bench("<knob>1</knob>"))).tag, AccessDenied);
+    two.has("<knob>5</knob>");
+    two.ok(commit());
+    assert!(two.selects(Selection::default()).contains("<size>7</size>"));
+}
+
+#[test]
+fn a_conflict_tells_nothing_of_what_may_not_be_read() {
+    let hidden = deny("/pb:bench/pb:item/pb:limits", "read");
+    let mut two = Two::with_rules(&[hidden, items()]);
+    two.has("<item><name>a</name></item>");
+    let ada = two.ada;
+    two.node.core.handle_private_candidate(ada);
+    let limits = |rate: u32| format!("<item><name>a</name><limits><rate>{rate}</rate></limits></item>");
+    two.ok(merge(&in_bench(&limits(1))));
+    two.has(&limits(2));
+    for error in two.errors(commit()) {
+        assert!(!error.to_string().contains("limits"), "{error}");
+    }
+}
+
+#[test]
+fn updating_is_denied_by_a_rule_for_the_operation() {
+    let names = "<module-name>ietf-netconf-private-candidate</module-name><rpc-name>update</rpc-name>";
+    let mut two = Two::with_rules(&[rule("up", names, "exec", false)]);
+    let ada = two.ada;
+    two.node.core.handle_private_candidate(ada);
+    assert_eq!(two.refused(Request::Update { resolution: Resolution::PreferRunning }).tag, AccessDenied);
 }

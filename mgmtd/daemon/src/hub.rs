@@ -47,6 +47,7 @@ pub(crate) struct Opened {
 pub(crate) enum Input {
     Open { peer: Peer, answer: oneshot::Sender<Result<Opened, Error>> },
     Request { session: SessionId, request: Request, answer: oneshot::Sender<Reply> },
+    PrivateCandidate { session: SessionId },
     Refused { session: SessionId, more: Refusals },
     Dropped { session: SessionId },
     BadHello { session: SessionId },
@@ -178,6 +179,7 @@ impl Hub {
                     self.core.handle_request(session, request, now);
                 }
             }
+            Input::PrivateCandidate { session } => self.core.handle_private_candidate(session),
             Input::Refused { session, more } => self.core.handle_refused(session, more.bad_rpcs, more.rpcs),
             Input::Dropped { session } => {
                 self.sessions.remove(&session);

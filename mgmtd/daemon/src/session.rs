@@ -5,7 +5,7 @@ use crate::random;
 use crate::retrieval;
 use cats_mgmtd_core::{
     CommitOptions, Comparison, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer,
-    Reading, Reply, Request, SessionId, Source, Target, TestOption, Transport,
+    Reading, Reply, Request, Resolution, SessionId, Source, Target, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
 use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings};
@@ -133,6 +133,13 @@ struct Responder {
 }
 
 impl Respond for Responder {
+    async fn greeted(&mut self, hello: netconf::Hello) {
+        if asks_for_private_candidate(&hello) {
+            // A hub that is gone has no candidates.
+            let _ = self.shared.hub.send(Input::PrivateCandidate { session: self.session }).await;
+        }
+    }
+
     async fn respond(&mut self, rpc: Rpc) -> Response {
         let memory = self.shared.memory.follow(&rpc.operation);
         let of = match &rpc.operation {
@@ -163,6 +170,12 @@ impl Respond for Responder {
         // A hub that is gone counts no more.
         let _ = self.shared.hub.send(Input::Refused { session: self.session, more }).await;
     }
+}
+
+/// Its parameters are the server's to say.
+fn asks_for_private_candidate(hello: &netconf::Hello) -> bool {
+    let base = |uri: &String| uri.split('?').next() == Some(netconf::names::PRIVATE_CANDIDATE_1_0);
+    hello.capabilities.iter().any(base)
 }
 
 impl Responder {
@@ -257,6 +270,7 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
         Operation::Commit(options) => Request::Commit(commit_options(options)),
         Operation::CancelCommit { persist_id } => Request::CancelCommit { persist_id },
         Operation::DiscardChanges => Request::DiscardChanges,
+        Operation::Update { resolution: mode } => Request::Update { resolution: resolution(mode) },
         Operation::Validate { source: from } => Request::Validate { source: source(from, schema) },
         Operation::CloseSession => Request::CloseSession,
         Operation::KillSession { session_id } => Request::KillSession { session: SessionId(session_id) },
@@ -290,6 +304,14 @@ fn on_error(option: netconf::ErrorOption) -> ErrorOption {
         netconf::ErrorOption::StopOnError => ErrorOption::StopOnError,
         netconf::ErrorOption::ContinueOnError => ErrorOption::ContinueOnError,
         netconf::ErrorOption::RollbackOnError => ErrorOption::RollbackOnError,
+    }
+}
+
+fn resolution(mode: netconf::Resolution) -> Resolution {
+    match mode {
+        netconf::Resolution::RevertOnConflict => Resolution::RevertOnConflict,
+        netconf::Resolution::PreferCandidate => Resolution::PreferCandidate,
+        netconf::Resolution::PreferRunning => Resolution::PreferRunning,
     }
 }
 

@@ -209,6 +209,7 @@ fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String
         "candidate:1.0",
         "confirmed-commit:1.0",
         "confirmed-commit:1.1",
+        "private-candidate:1.0?supported-resolution-modes=revert-on-conflict,prefer-candidate,prefer-running",
         "rollback-on-error:1.0",
         "url:1.0?scheme=file",
         "validate:1.1",

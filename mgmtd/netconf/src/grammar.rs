@@ -2,11 +2,11 @@
 
 use crate::compare;
 use crate::fragment::XmlFragment;
-use crate::names::{BASE, COMPARE, MONITORING, NMDA, WITH_DEFAULTS};
+use crate::names::{BASE, COMPARE, MONITORING, NMDA, PRIVATE_CANDIDATE, WITH_DEFAULTS};
 use crate::nmda::{self, NmdaDatastore};
 use crate::rpc::{
-    CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc,
-    Source, Target, TestOption, operation_not_supported,
+    CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Resolution,
+    Rpc, Source, Target, TestOption, operation_not_supported,
 };
 use crate::scan;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
@@ -122,6 +122,7 @@ fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error>
     match node.tag_name().namespace() {
         Some(BASE) => parse_base(Parameters::of(node, source), name),
         Some(MONITORING) if name == "get-schema" => get_schema(&Parameters::of(node, source)),
+        Some(PRIVATE_CANDIDATE) if name == "update" => update(&Parameters::of(node, source)),
         Some(NMDA) => {
             nmda::parse(&Parameters::of(node, source), name)?.ok_or_else(|| operation_not_supported(name))
         }
@@ -175,6 +176,11 @@ fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Er
         _ => return Err(operation_not_supported(name)),
     };
     Ok(operation)
+}
+
+fn update(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
+    given.only(&["resolution-mode"])?;
+    Ok(Operation::Update { resolution: given.choice("resolution-mode", &Resolution::NAMES)? })
 }
 
 fn get(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {

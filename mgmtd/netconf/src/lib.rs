@@ -34,7 +34,7 @@ pub use nmda::{EditData, GetData, NmdaDatastore, OriginFilter};
 pub use reply::{DataOf, Reply, escape_text, write_reply};
 pub use retrieval::{Filter, WithDefaults};
 pub use rpc::{
-    CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Rpc,
-    Source, Target, TestOption, operation_not_supported, unknown_namespace,
+    CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Resolution,
+    Rpc, Source, Target, TestOption, operation_not_supported, unknown_namespace,
 };
 pub use session::{CloseReason, Limits, Output, Refusals, Session, Settings, refuse_session};

@@ -8,6 +8,10 @@ pub const MONITORING: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-monitorin
 pub const NMDA: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-nmda";
 /// The namespace of `compare` (RFC 9144).
 pub const COMPARE: &str = "urn:ietf:params:xml:ns:yang:ietf-nmda-compare";
+/// The namespace of `update` (draft-ietf-netconf-privcand).
+pub const PRIVATE_CANDIDATE: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-private-candidate";
+/// The capability of private candidates, without its parameters.
+pub const PRIVATE_CANDIDATE_1_0: &str = "urn:ietf:params:netconf:capability:private-candidate:1.0";
 /// The namespace of the datastores' identities (RFC 8342).
 pub const DATASTORES: &str = "urn:ietf:params:xml:ns:yang:ietf-datastores";
 /// The namespace of the parameter `with-defaults` (RFC 6243).

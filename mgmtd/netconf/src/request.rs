@@ -1,6 +1,6 @@
 //! Operations as XML: what a client writes, and what [`crate::parse_rpc`] reads back.
 
-use crate::names::{BASE, MONITORING, WITH_DEFAULTS};
+use crate::names::{BASE, MONITORING, PRIVATE_CANDIDATE, WITH_DEFAULTS};
 use crate::reply::escape_text;
 use crate::retrieval::{Filter, WithDefaults};
 use crate::rpc::{
@@ -44,6 +44,12 @@ impl Operation {
                 base("cancel-commit", &element("persist-id", persist_id.as_deref()))
             }
             Operation::DiscardChanges => base("discard-changes", ""),
+            Operation::Update { resolution } => {
+                let mode = resolution.name();
+                format!(
+                    "<update xmlns=\"{PRIVATE_CANDIDATE}\"><resolution-mode>{mode}</resolution-mode></update>"
+                )
+            }
             Operation::Validate { source } => base("validate", &source_xml(source)),
             Operation::CloseSession => base("close-session", ""),
             Operation::KillSession { session_id } => {

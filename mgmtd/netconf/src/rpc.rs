@@ -100,6 +100,11 @@ pub enum Operation {
     },
     /// `<discard-changes>`.
     DiscardChanges,
+    /// `<update>` of a private candidate.
+    Update {
+        /// `resolution-mode`, `revert-on-conflict` when absent.
+        resolution: Resolution,
+    },
     /// `<validate>`.
     Validate {
         /// What is validated.
@@ -229,6 +234,33 @@ pub enum ErrorOption {
     StopOnError,
     ContinueOnError,
     RollbackOnError,
+}
+
+/// `resolution-mode` of `update` (draft-ietf-netconf-privcand).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the values of the draft
+pub enum Resolution {
+    #[default]
+    RevertOnConflict,
+    PreferCandidate,
+    PreferRunning,
+}
+
+impl Resolution {
+    pub(crate) const NAMES: [(&str, Resolution); 3] = [
+        ("revert-on-conflict", Resolution::RevertOnConflict),
+        ("prefer-candidate", Resolution::PreferCandidate),
+        ("prefer-running", Resolution::PreferRunning),
+    ];
+
+    /// As it stands in a request, and in the capability.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resolution::RevertOnConflict => "revert-on-conflict",
+            Resolution::PreferCandidate => "prefer-candidate",
+            Resolution::PreferRunning => "prefer-running",
+        }
+    }
 }
 
 /// The error for an operation whose namespace no implemented module has.

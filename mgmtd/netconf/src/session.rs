@@ -144,6 +144,8 @@ pub struct Session {
     sent: Option<Sent>,
     refused: Refusals,
     ended: bool,
+    /// The peer's hello, until it is asked for.
+    hello: Option<Hello>,
     last_heard: Instant,
     outputs: VecDeque<Output>,
 }
@@ -180,6 +182,7 @@ impl Session {
             sent: None,
             refused: Refusals::default(),
             ended: false,
+            hello: None,
             last_heard: now,
             outputs: VecDeque::new(),
             settings,
@@ -219,6 +222,11 @@ impl Session {
     /// True from the peer's hello on.
     pub fn is_greeted(&self) -> bool {
         !matches!(self.stage, Stage::Hello { .. })
+    }
+
+    /// The peer's hello, once; before its first request.
+    pub fn take_hello(&mut self) -> Option<Hello> {
+        self.hello.take()
     }
 
     /// How many bytes wait behind the request in progress.
@@ -351,7 +359,8 @@ impl Session {
     fn message(&mut self, event: Event) {
         match (self.stage, event) {
             (Stage::Hello { .. }, Event::Message(message)) => match self.hello(&message) {
-                Ok(framing) => {
+                Ok((hello, framing)) => {
+                    self.hello = Some(hello);
                     self.decoder = Decoder::new(self.settings.limits.message);
                     self.decoder.set_framing(framing);
                     self.sending = framing;
@@ -373,12 +382,13 @@ impl Session {
         }
     }
 
-    fn hello(&self, message: &[u8]) -> Result<Framing, HelloError> {
+    fn hello(&self, message: &[u8]) -> Result<(Hello, Framing), HelloError> {
         let hello = Hello::parse(message)?;
         if hello.session_id.is_some() {
             return Err(HelloError::SessionIdFromClient);
         }
-        hello.agree(&self.capabilities())
+        let framing = hello.agree(&self.capabilities())?;
+        Ok((hello, framing))
     }
 
     fn hello_too_long(&mut self) {

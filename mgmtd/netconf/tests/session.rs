@@ -4,8 +4,8 @@
 use cats_mgmtd_netconf::{
     Answer, Client, ClientOutput, ClientSettings, CloseReason, CommitOptions, Confirmed, Content, Datastore,
     DefaultOperation, ErrorOption, Filter, FramingError, HelloError, Limits, Modules, NoModules, Operation,
-    Output, Reply, Rpc, Session, Settings, Source, Target, TestOption, WithDefaults, XmlFragment, names,
-    refuse_session,
+    Output, Reply, Resolution, Rpc, Session, Settings, Source, Target, TestOption, WithDefaults, XmlFragment,
+    names, refuse_session,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
 use proptest::prelude::*;
@@ -848,6 +848,14 @@ fn commit_options() -> impl Strategy<Value = CommitOptions> {
         .prop_map(|(confirmed, persist_id)| CommitOptions { confirmed, persist_id })
 }
 
+fn resolution() -> impl Strategy<Value = Resolution> {
+    prop_oneof![
+        Just(Resolution::RevertOnConflict),
+        Just(Resolution::PreferCandidate),
+        Just(Resolution::PreferRunning),
+    ]
+}
+
 fn any_operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         (filter(), with_defaults())
@@ -865,6 +873,7 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         commit_options().prop_map(Operation::Commit),
         token().prop_map(|persist_id| Operation::CancelCommit { persist_id }),
         Just(Operation::DiscardChanges),
+        resolution().prop_map(|resolution| Operation::Update { resolution }),
         source().prop_map(|source| Operation::Validate { source }),
         Just(Operation::CloseSession),
         (1_u32..).prop_map(|session_id| Operation::KillSession { session_id }),
@@ -885,5 +894,28 @@ proptest! {
         let _ = cats_mgmtd_netconf::parse_rpc(text.as_bytes(), 256);
         let wrapped = format!("<rpc {BASE} message-id=\"1\">{text}</rpc>");
         let _ = cats_mgmtd_netconf::parse_rpc(wrapped.as_bytes(), 256);
+    }
+}
+
+#[test]
+fn the_peers_hello_is_handed_out_once() {
+    let mut server = Server::open(HELLO_11);
+    let capabilities = vec![names::BASE_1_1.to_owned()];
+    assert_eq!(server.session.take_hello().map(|hello| hello.capabilities), Some(capabilities));
+    assert_eq!(server.session.take_hello(), None);
+}
+
+#[test]
+fn update_takes_one_of_three_modes_and_reverts_on_conflict_without_one() {
+    let update = |content: &str| format!("<update xmlns=\"{}\">{content}</update>", names::PRIVATE_CANDIDATE);
+    let wanted = Operation::Update { resolution: Resolution::RevertOnConflict };
+    assert_eq!(operation(&update("")), wanted);
+    let rpc = |content: &str| format!("<rpc {BASE} message-id=\"1\">{}</rpc>", update(content));
+    for (content, tag) in [
+        ("<resolution-mode>overwrite</resolution-mode>", ErrorTag::InvalidValue),
+        ("<mode>prefer-running</mode>", ErrorTag::UnknownElement),
+    ] {
+        let refused = cats_mgmtd_netconf::parse_rpc(rpc(content).as_bytes(), 256).unwrap_err();
+        assert_eq!(refused.error.tag, tag, "{content}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::access::Standing;
 use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
-use cats_mgmtd_netconf::{CloseReason, DataOf, Modules, Output, Refusals, Reply, Rpc, Session};
+use cats_mgmtd_netconf::{CloseReason, DataOf, Hello, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -42,6 +42,9 @@ impl From<Reply> for Response {
 
 /// Answers the requests of one session, one at a time.
 pub trait Respond: Send {
+    /// The peer's hello has come; before the first request.
+    fn greeted(&mut self, hello: Hello) -> impl Future<Output = ()> + Send;
+
     /// The answer to `rpc`. The future is dropped only when the session is killed or the server shuts down; when the
     /// peer just goes away it is driven to its end.
     fn respond(&mut self, rpc: Rpc) -> impl Future<Output = Response> + Send;
@@ -113,6 +116,7 @@ impl Driver {
             self.ender.greeted();
         }
         while let Some(output) = self.session.poll_output() {
+            self.greet(responder).await;
             let refused = self.session.refused();
             if refused != self.refused {
                 responder.refused(refused.since(self.refused)).await;
@@ -124,8 +128,15 @@ impl Driver {
                 Output::Closed(reason) => return Err(reason),
             }
         }
+        self.greet(responder).await;
         let _ = self.stream.flush().await;
         Ok(None)
+    }
+
+    async fn greet<R: Respond>(&mut self, responder: &mut R) {
+        if let Some(hello) = self.session.take_hello() {
+            responder.greeted(hello).await;
+        }
     }
 
     /// Writes all of `bytes`; meanwhile reads on, so that two sides that both write do not block each other.

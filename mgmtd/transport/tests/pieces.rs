@@ -21,6 +21,8 @@ struct Long {
 }
 
 impl Respond for Long {
+    async fn greeted(&mut self, _hello: cats_mgmtd_netconf::Hello) {}
+
     async fn respond(&mut self, _rpc: Rpc) -> Response {
         let made = self.made.clone();
         let piece = move |_| {

@@ -4,6 +4,7 @@
 
 pub mod engine;
 
+use cats_mgmtd_netconf::names::PRIVATE_CANDIDATE_1_0;
 use cats_mgmtd_netconf::{Answer, Client, ClientOutput, ClientSettings, Hello, NoModules};
 use cats_yang_tree::error::Error;
 use std::io::{Read, Write};
@@ -128,7 +129,14 @@ pub struct Daemon {
 
 impl Daemon {
     pub fn client(&self) -> Session {
-        Session::open(&self.socket)
+        Session::open(&self.socket, ClientSettings::default())
+    }
+
+    /// A session with a private candidate.
+    pub fn private_client(&self) -> Session {
+        let mut settings = ClientSettings::default();
+        settings.bases.push(PRIVATE_CANDIDATE_1_0.to_owned());
+        Session::open(&self.socket, settings)
     }
 
     /// A connection whose client has not said anything yet.
@@ -178,10 +186,10 @@ pub struct Session {
 }
 
 impl Session {
-    fn open(socket: &Path) -> Self {
+    fn open(socket: &Path, settings: ClientSettings) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let client = Client::new(ClientSettings::default(), Instant::now());
+        let client = Client::new(settings, Instant::now());
         let mut session = Self { stream, client, hello: Hello { capabilities: vec![], session_id: None } };
         match session.next() {
             Some(ClientOutput::Ready(hello)) => session.hello = hello,

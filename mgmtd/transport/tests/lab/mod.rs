@@ -85,6 +85,8 @@ struct Echo {
 }
 
 impl Respond for Echo {
+    async fn greeted(&mut self, _hello: cats_mgmtd_netconf::Hello) {}
+
     async fn respond(&mut self, rpc: Rpc) -> Response {
         self.answered.send_modify(|count| *count += 1);
         match rpc.operation {

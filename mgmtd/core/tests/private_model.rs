@@ -1,0 +1,171 @@
+//! Random interleavings of private candidates against a plain reference: maps from item to size, compared key by key.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // a failed set-up is a failed test
+
+mod node;
+
+use cats_mgmtd_core::{Datastore, Reply, Request, Resolution, SessionId};
+use node::{Node, commit, edit};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+type Items = BTreeMap<u8, u32>;
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Set(u8, u32),
+    Remove(u8),
+    Update(Resolution),
+    Discard,
+    Commit,
+    /// Ends the session and opens the next.
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let mode = prop_oneof![
+        Just(Resolution::RevertOnConflict),
+        Just(Resolution::PreferCandidate),
+        Just(Resolution::PreferRunning),
+    ];
+    prop_oneof![
+        6 => (0..4_u8, 1..4_u32).prop_map(|(item, size)| Step::Set(item, size)),
+        3 => (0..4_u8).prop_map(Step::Remove),
+        3 => mode.prop_map(Step::Update),
+        1 => Just(Step::Discard),
+        5 => Just(Step::Commit),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+/// What a private candidate should be.
+#[derive(Debug, Clone, Default)]
+struct Reference {
+    base: Items,
+    items: Items,
+    /// Running when conflicts were told, those that are open, and those that are settled.
+    told: (Items, BTreeSet<u8>, BTreeSet<u8>),
+}
+
+impl Reference {
+    fn of(running: &Items) -> Self {
+        Self { base: running.clone(), items: running.clone(), ..Self::default() }
+    }
+
+    fn touch(&mut self, item: u8) {
+        if self.told.1.remove(&item) {
+            self.told.2.insert(item);
+        }
+    }
+
+    /// False when there is a conflict that nobody has settled.
+    fn update(&mut self, running: &Items, mode: Resolution) -> bool {
+        let theirs = |item: &u8| self.base.get(item) != running.get(item);
+        let both = |item: &u8| theirs(item) && self.base.get(item) != self.items.get(item);
+        let conflicts: BTreeSet<u8> = (0..4).filter(both).collect();
+        let settled: BTreeSet<u8> =
+            self.told.2.iter().copied().filter(|item| self.told.0.get(item) == running.get(item)).collect();
+        let open: BTreeSet<u8> = conflicts.difference(&settled).copied().collect();
+        if mode == Resolution::RevertOnConflict && !open.is_empty() {
+            self.told = (running.clone(), open, settled);
+            return false;
+        }
+        let taken = |item: &u8| theirs(item) && (mode == Resolution::PreferRunning || !both(item));
+        for item in (0..4).filter(taken).collect::<Vec<_>>() {
+            match running.get(&item) {
+                Some(size) => self.items.insert(item, *size),
+                None => self.items.remove(&item),
+            };
+        }
+        *self = Self { base: running.clone(), items: self.items.clone(), ..Self::default() };
+        true
+    }
+}
+
+struct Run {
+    node: Node,
+    running: Items,
+    sessions: Vec<(SessionId, Reference)>,
+}
+
+impl Run {
+    fn new() -> Self {
+        let mut run = Self { node: Node::new(), running: Items::new(), sessions: Vec::new() };
+        run.sessions = (0..3).map(|_| run.open()).collect();
+        run
+    }
+
+    fn open(&mut self) -> (SessionId, Reference) {
+        let session = self.node.open("ada");
+        self.node.core.handle_private_candidate(session);
+        // Reading makes it.
+        self.node.config(session, Datastore::Candidate);
+        (session, Reference::of(&self.running))
+    }
+
+    fn step(&mut self, at: usize, step: Step) {
+        if matches!(step, Step::Reopen) {
+            self.node.drop_session(self.sessions[at].0);
+            self.sessions[at] = self.open();
+            return;
+        }
+        let (session, reference) = &mut self.sessions[at];
+        let (request, good) = match step {
+            Step::Set(item, size) => {
+                reference.touch(item);
+                reference.items.insert(item, size);
+                (edit(&format!("<item><name>{item}</name><size>{size}</size></item>")), true)
+            }
+            Step::Remove(item) => {
+                reference.touch(item);
+                reference.items.remove(&item);
+                (edit(&format!("<item nc:operation=\"remove\"><name>{item}</name></item>")), true)
+            }
+            Step::Update(resolution) => {
+                (Request::Update { resolution }, reference.update(&self.running, resolution))
+            }
+            Step::Discard => {
+                *reference = Reference::of(&reference.base);
+                (Request::DiscardChanges, true)
+            }
+            Step::Commit => {
+                let good = reference.update(&self.running, Resolution::RevertOnConflict);
+                if good {
+                    self.running = reference.items.clone();
+                    *reference = Reference::of(&self.running);
+                }
+                (commit(), good)
+            }
+            Step::Reopen => return,
+        };
+        let asked = format!("{request:?}");
+        let reply = self.node.ask(*session, request);
+        assert_eq!(reply == Reply::Ok, good, "{asked}: {reply:?}");
+    }
+
+    fn compare(&mut self) {
+        assert_eq!(self.node.running(), xml(&self.running));
+        for (session, reference) in &self.sessions {
+            assert_eq!(self.node.config(*session, Datastore::Candidate), xml(&reference.items));
+        }
+    }
+}
+
+fn xml(items: &Items) -> String {
+    let entry = |(item, size)| format!("<item><name>{item}</name><size>{size}</size></item>");
+    let entries: String = items.iter().map(entry).collect();
+    if entries.is_empty() { entries } else { format!("<bench xmlns=\"{}\">{entries}</bench>", node::NS) }
+}
+
+proptest! {
+    #[test]
+    fn each_session_commits_its_changes_only_and_is_told_of_each_conflict(
+        steps in prop::collection::vec((0..3_usize, step()), 0..60),
+    ) {
+        let mut run = Run::new();
+        for (at, step) in steps {
+            run.step(at, step);
+            run.compare();
+        }
+    }
+}
