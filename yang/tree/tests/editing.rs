@@ -5,7 +5,9 @@ mod bench;
 use bench::{Bench, attribute, element, in_bench, path};
 use cats_yang_tree::error::{ErrorInfo, ErrorTag, ErrorType};
 use cats_yang_tree::schema::NodeKind;
-use cats_yang_tree::{DefaultOperation, InstancePath, Operation, Ops, Tree, Value, diff, edit, validate};
+use cats_yang_tree::{
+    DefaultOperation, Defaults, InstancePath, Operation, Ops, Tree, Value, diff, edit, validate,
+};
 use std::fmt::Write as _;
 
 const MERGE: DefaultOperation = DefaultOperation::Merge;
@@ -358,4 +360,33 @@ fn the_builder_and_the_look_ups_agree() {
         serde_json::from_str(&serde_json::to_string(&schema).expect("encodes")).expect("decodes");
     assert_eq!(again.clone().indexed(), schema);
     assert_eq!(again.indexed().child(Some(bench), module, "ca"), Some(ca));
+}
+
+#[test]
+fn many_inserts_at_one_place_keep_their_order() {
+    let insert = |names: std::ops::Range<usize>, place: &str| {
+        let tags = names.map(|name| {
+            format!("<tag xmlns:y=\"urn:ietf:params:xml:ns:yang:1\" y:insert=\"{place}\" y:value=\"t\">{name}</tag>")
+        });
+        tags.collect::<String>()
+    };
+    let tags = |bench: &Bench| {
+        let text = bench.filtered(Defaults::Explicit, &in_bench("<tag/>"));
+        let inner = text.split("<tag>").skip(1).filter_map(|rest| rest.split('<').next().map(str::to_owned));
+        inner.collect::<Vec<String>>()
+    };
+    for (place, expected) in [("before", true), ("after", false)] {
+        let mut bench = Bench::with("<tag>a</tag><tag>t</tag><tag>z</tag>");
+        bench.edit(&insert(0..20_000, place)).unwrap();
+        let numbers = (0..20_000).map(|name| name.to_string());
+        let numbers: Vec<String> = if expected { numbers.collect() } else { numbers.rev().collect() };
+        let mut wanted = vec!["a".to_owned()];
+        wanted.extend(if expected {
+            [&numbers[..], &["t".to_owned()]].concat()
+        } else {
+            [&["t".to_owned()], &numbers[..]].concat()
+        });
+        wanted.push("z".to_owned());
+        assert_eq!(tags(&bench), wanted, "{place}");
+    }
 }

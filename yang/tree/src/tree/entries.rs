@@ -289,7 +289,9 @@ impl<V: Clone> Entries<V> {
         order.remove(&entry.rank);
         let mut rank = free_rank(order, place, anchor);
         if rank.is_none() {
-            respace(by_key, order);
+            let outermost = if *place == Place::First { order.iter().next() } else { order.last() };
+            let at = anchor.or(outermost.map(|(rank, _)| *rank)).unwrap_or_default();
+            make_room(by_key, order, at);
             let anchor = match place {
                 Place::Before(anchor) | Place::After(anchor) => by_key.get(anchor).map(|entry| entry.rank),
                 Place::First | Place::Last => None,
@@ -352,19 +354,54 @@ fn free_rank(order: &Map<u64, Key>, place: &Place, anchor: Option<u64>) -> Optio
     (Some(rank) != low && Some(rank) != high).then_some(rank)
 }
 
-/// Gives every entry a new rank with room between, in the order they have.
-fn respace<V: Clone>(by_key: &mut Map<Key, Ranked<V>>, order: &mut Map<u64, Key>) {
-    let keys: Vec<Key> = order.values().cloned().collect();
-    let mut spaced = Map::new();
-    let mut rank = u64::MAX / 2;
-    for key in keys {
-        if let Some(entry) = by_key.get_mut(&key) {
-            entry.rank = rank;
-        }
-        spaced.insert(rank, key);
-        rank = rank.saturating_add(GAP);
+/// Makes room beside the rank `at`: spreads the entries of the smallest window around it that is sparse enough. The
+/// larger the window, the sparser it has to be, so that inserts at one place, however many, move few entries each.
+fn make_room<V: Clone>(by_key: &mut Map<Key, Ranked<V>>, order: &mut Map<u64, Key>, at: u64) {
+    let mut window = Window::around(at, SMALLEST);
+    while window.bits < u64::BITS && order.range(window.ranks()).nth(window.most()).is_some() {
+        window = Window::around(at, window.bits + 1);
     }
-    *order = spaced;
+    let within: Vec<(u64, Key)> =
+        order.range(window.ranks()).map(|(rank, key)| (*rank, key.clone())).collect();
+    for (rank, _) in &within {
+        order.remove(rank);
+    }
+    let step = (1u128 << window.bits) / (within.len() as u128 + 1);
+    let mut rank = u128::from(window.first);
+    for (_, key) in within {
+        rank += step;
+        let new = u64::try_from(rank).unwrap_or(u64::MAX);
+        if let Some(entry) = by_key.get_mut(&key) {
+            entry.rank = new;
+        }
+        order.insert(new, key);
+    }
+}
+
+/// The smallest window has 2^SMALLEST ranks: fewer would leave no room between what it may hold.
+const SMALLEST: u32 = 4;
+
+/// The ranks that agree in all but the lowest `bits` bits.
+struct Window {
+    first: u64,
+    last: u64,
+    bits: u32,
+}
+
+impl Window {
+    fn around(at: u64, bits: u32) -> Self {
+        let low = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
+        Self { first: at & !low, last: at | low, bits }
+    }
+
+    fn ranks(&self) -> std::ops::RangeInclusive<u64> {
+        self.first..=self.last
+    }
+
+    /// How many entries it may hold: 1.5 to the power of `bits`, of 2 to that power.
+    fn most(&self) -> usize {
+        (0..self.bits).fold(1usize, |most, _| most.saturating_add(most / 2).max(most + 1))
+    }
 }
 
 impl<V: PartialEq> PartialEq for Entries<V> {
@@ -423,6 +460,7 @@ mod tests {
     use super::{Entries, Place};
     use crate::path::Key;
     use crate::value::Value;
+    use std::collections::BTreeMap;
 
     #[test]
     fn many_inserts_at_one_place_find_room_and_keep_the_order() {
@@ -451,5 +489,29 @@ mod tests {
         assert!(!entries.place(&key(7), &Place::After(key(9999))));
         assert!(!entries.place(&key(7), &Place::Before(key(7))));
         assert_eq!(entries.iter().count(), 500, "a placement that fails loses nothing");
+    }
+
+    /// Some neighbours have to move for an insert, and not all entries.
+    #[test]
+    fn inserts_at_one_place_move_few_entries_each_however_many_there_are() {
+        let key = |name: u64| Key::One(crate::value::Value::Uint64(name));
+        for place in [Place::Before(key(0)), Place::After(key(0)), Place::First, Place::Last] {
+            let mut entries = Entries::new(true);
+            entries.set(key(0), ());
+            let mut moved = 0;
+            for name in 1..2_000 {
+                let before = ranks(&entries);
+                entries.set(key(name), ());
+                assert!(entries.place(&key(name), &place));
+                let after = ranks(&entries);
+                moved += before.iter().filter(|(key, rank)| after.get(*key) != Some(*rank)).count();
+            }
+            assert!(moved < 2_000 * 40, "{place:?}: {moved}");
+        }
+    }
+
+    fn ranks(entries: &Entries<()>) -> BTreeMap<Key, u64> {
+        let Entries::Ranked { by_key, .. } = entries else { return BTreeMap::new() };
+        by_key.iter().map(|(key, entry)| (key.clone(), entry.rank)).collect()
     }
 }
