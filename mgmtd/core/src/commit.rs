@@ -6,7 +6,7 @@
 
 use crate::components::Components;
 use crate::confirmed::{Ongoing, Rollback};
-use crate::output::{Author, CommitRecord, Output};
+use crate::output::{Author, CommitRecord, Kind, Output};
 use crate::types::{ComponentId, Confirmed, Now, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::{ChangeSet, Tree};
@@ -38,7 +38,13 @@ pub(crate) struct Commit {
 #[allow(missing_docs)] // fields of the same name as the types that they hold
 pub(crate) enum Cause {
     /// `commit`: the candidate, shared or private.
-    Candidate { session: SessionId, by: Author, confirmed: Option<Confirmed>, private: bool },
+    Candidate {
+        session: SessionId,
+        by: Author,
+        confirmed: Option<Confirmed>,
+        comment: Option<String>,
+        private: bool,
+    },
     /// `edit-config` or `copy-config` of running, and the errors of what was not to be done.
     Running { session: SessionId, by: Author, errors: Vec<Error> },
     /// `cancel-commit`: running before a confirmed commit.
@@ -52,6 +58,16 @@ impl Cause {
         match self {
             Cause::Candidate { by, .. } | Cause::Running { by, .. } | Cause::Cancel { by, .. } => by.clone(),
             Cause::Rollback(_) => Author::Server,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Cause::Candidate { confirmed: None, .. } => Kind::Commit,
+            Cause::Candidate { confirmed: Some(_), .. } => Kind::ConfirmedCommit,
+            Cause::Running { .. } => Kind::Edit,
+            Cause::Cancel { .. } => Kind::Cancel,
+            Cause::Rollback(_) => Kind::Rollback,
         }
     }
 
@@ -191,7 +207,12 @@ impl Commit {
     }
 
     pub(crate) fn record(&self, unix_us: u64) -> CommitRecord {
-        CommitRecord { revision: self.revision, by: self.cause.author(), unix_us }
+        let comment = match &self.cause {
+            Cause::Candidate { comment, .. } => comment.clone(),
+            Cause::Running { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => None,
+        };
+        let (by, kind) = (self.cause.author(), self.cause.kind());
+        CommitRecord { revision: self.revision, by, unix_us, kind, comment }
     }
 
     /// The request to make it durable.

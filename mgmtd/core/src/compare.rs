@@ -29,6 +29,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    pub(crate) fn of(source: Reading, target: Reading) -> Self {
+        Self { source, target }
+    }
+
     /// The edits that make the target out of the source, as far as the asker may read them; none when the filter
     /// matches nothing on either side.
     ///

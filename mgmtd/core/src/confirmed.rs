@@ -272,8 +272,11 @@ impl Core {
     }
 
     pub(crate) fn author(&self, session: SessionId) -> Author {
-        let user = self.sessions.get(session).map(|session| session.peer.user.clone()).unwrap_or_default();
-        Author::Session { session, user }
+        match self.sessions.get(session).map(|session| &session.peer) {
+            Some(peer) => Author::Session { session, user: peer.user.clone(), transport: peer.transport },
+            // Nobody asks for a session that is not there.
+            None => Author::Server,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
 use crate::datastores;
 use crate::files::Files;
+use crate::history::History;
 use crate::library;
 use crate::monitoring;
 use crate::nacm::{self, Access, Nacm};
@@ -77,6 +78,7 @@ pub struct Core {
     pub(crate) reads: Reads,
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
+    pub(crate) history: History,
     pub(crate) outputs: VecDeque<Output>,
     next_ticket: u64,
     pub(crate) started_us: u64,
@@ -109,6 +111,7 @@ impl Core {
             validations: BTreeMap::new(),
             reads: Reads::default(),
             files: Files::default(),
+            history: History::default(),
             outputs,
             next_ticket: 1,
             started_us: now.unix_us,
@@ -250,6 +253,8 @@ impl Core {
                     .map(Some)
             }
             Request::Unsupported(error) => Err(vec![*error]),
+            Request::CompareRevision { from, to } => self.compare_revisions(session, from, to).map(|()| None),
+            Request::Rollback { revision } => self.roll_back_to(session, revision).map(|()| None),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
         };
         if let Some(answer) = answer.transpose() {

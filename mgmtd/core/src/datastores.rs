@@ -238,6 +238,7 @@ impl Core {
         self.privates.remove(&session);
         self.reads.forget(session);
         self.files.forget(session);
+        self.history.forget(session);
         self.validations.retain(|_, validation| validation.session != session);
         self.leave_ongoing(session);
         if self.ends_with(session, why) {

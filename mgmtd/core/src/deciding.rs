@@ -49,8 +49,8 @@ impl Core {
         if private {
             self.update(session, Resolution::RevertOnConflict)?;
         }
-        let (by, confirmed) = (self.author(session), options.confirmed);
-        let cause = Cause::Candidate { session, by, confirmed, private };
+        let CommitOptions { confirmed, comment, .. } = options;
+        let cause = Cause::Candidate { session, by: self.author(session), confirmed, comment, private };
         let candidate = self.tree(session, Datastore::Candidate);
         // Shared parts compare by address.
         if candidate == self.running {
@@ -187,8 +187,9 @@ impl Core {
                 self.outputs.push_back(Output::Apply { component: *component, revision: self.revision });
             }
             self.components.follow(&took_part, (self.revision, &self.running), &mut self.outputs);
-            let event =
-                Event::Committed { commit: commit.record(now.unix_us), changes: Arc::clone(&commit.changes) };
+            let record = commit.record(now.unix_us);
+            self.history.keep(&record, &commit.changes);
+            let event = Event::Committed { commit: record, changes: Arc::clone(&commit.changes) };
             self.outputs.push_back(Output::Event(event));
         }
         self.settle(&cause, then);

@@ -1,7 +1,7 @@
 //! Datastores, sessions, locks and the commit state machine of the management daemon.
 //!
 //! This crate must not know framing, transports, libyang, the store's files or what any module means beyond
-//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
+//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms and the history of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
 //! see the contract on [`Core`].
 //!
 //! A commit goes validate (yang/tree's, on a thread outside) → check (rules that YANG cannot say, outside) → prepare (each component
@@ -17,6 +17,7 @@ mod core;
 mod datastores;
 mod deciding;
 mod files;
+mod history;
 mod library;
 mod monitoring;
 mod nacm;
@@ -34,8 +35,9 @@ pub use crate::core::{Core, Facts, ModuleText};
 pub use commit::PREPARE_TIMEOUT;
 pub use compare::{Compare, Comparison};
 pub use confirmed::RECORD_AGAIN;
+pub use history::Kept;
 pub use nacm::{Access, AccessOperation};
-pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Output, Pending};
+pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending};
 pub use reading::{Filter, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};

@@ -203,6 +203,8 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
         Request::KillSession { .. } => (NETCONF, "kill-session"),
         Request::GetSchema { .. } => ("ietf-netconf-monitoring", "get-schema"),
         Request::SchemaIndex { .. } => ("cats-exec", "schema-index"),
+        Request::CompareRevision { .. } => ("cats-exec", "compare-revision"),
+        Request::Rollback { .. } => ("cats-exec", "rollback"),
         Request::Unsupported(_) => return None,
     })
 }

@@ -3,7 +3,7 @@
 use crate::reading::Reading;
 #[cfg(doc)]
 use crate::types::Config;
-use crate::types::{ComponentId, DefaultOperation, End, Reply, SessionId, Ticket};
+use crate::types::{ComponentId, DefaultOperation, End, Reply, SessionId, Ticket, Transport};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::fmt;
@@ -47,6 +47,9 @@ pub enum Output {
     Store { ticket: Ticket, url: String, content: Reading },
     /// Delete a file: [`crate::Core::handle_stored`].
     Remove { ticket: Ticket, url: String },
+    /// Make up the configurations of these revisions, on the way back from running, which has this revision:
+    /// [`crate::Core::handle_recalled`].
+    Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },
     /// Something to be logged, once.
     Event(Event),
 }
@@ -60,6 +63,10 @@ pub struct CommitRecord {
     pub by: Author,
     /// Microseconds since 1970-01-01T00:00:00Z.
     pub unix_us: u64,
+    /// What kind of commit it is.
+    pub kind: Kind,
+    /// What the user says of it.
+    pub comment: Option<String>,
 }
 
 /// Who changes running.
@@ -67,7 +74,7 @@ pub struct CommitRecord {
 #[allow(missing_docs)] // fields of the same name as the types that they hold
 pub enum Author {
     /// A session, and its user.
-    Session { session: SessionId, user: String },
+    Session { session: SessionId, user: String, transport: Transport },
     /// This daemon, when a confirmed commit is not confirmed.
     Server,
 }
@@ -75,9 +82,48 @@ pub enum Author {
 impl fmt::Display for Author {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Author::Session { session, user } => write!(f, "{user} in session {session}"),
+            Author::Session { session, user, .. } => write!(f, "{user} in session {session}"),
             Author::Server => f.write_str("the server"),
         }
+    }
+}
+
+/// The kinds of commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Of the candidate.
+    Commit,
+    /// Of the candidate, until it is confirmed.
+    ConfirmedCommit,
+    /// Of what was written to running directly.
+    Edit,
+    /// Back to before a confirmed commit, on request.
+    Cancel,
+    /// Back to before a confirmed commit whose time had run out, or whose session had ended.
+    Rollback,
+    /// The same when the daemon started.
+    Recovery,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] =
+        [Kind::Commit, Kind::ConfirmedCommit, Kind::Edit, Kind::Cancel, Kind::Rollback, Kind::Recovery];
+
+    /// Its name in `cats-system`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Commit => "commit",
+            Kind::ConfirmedCommit => "confirmed-commit",
+            Kind::Edit => "edit",
+            Kind::Cancel => "cancel",
+            Kind::Rollback => "rollback",
+            Kind::Recovery => "recovery",
+        }
+    }
+
+    /// The one of this name.
+    pub fn of(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

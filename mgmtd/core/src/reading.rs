@@ -126,7 +126,7 @@ impl XPath {
 }
 
 /// A data node and those above it, from the top.
-fn chain(schema: &Schema, node: NodeId) -> Vec<NodeId> {
+pub(crate) fn chain(schema: &Schema, node: NodeId) -> Vec<NodeId> {
     let mut chain: Vec<NodeId> =
         std::iter::successors(Some(node), |node| schema.data_parent(*node)).collect();
     chain.reverse();

@@ -1,11 +1,11 @@
 //! What `get` and `<operational>` show besides running: the state of this daemon (`ietf-netconf-monitoring`,
-//! `ietf-yang-library`, the alarms of `cats-system`), and of the components, which are asked for it.
+//! `ietf-yang-library`, the alarms and the history of `cats-system`), and of the components, which are asked for it.
 
 use crate::compare::Awaited;
 use crate::core::Core;
 use crate::monitoring::date_and_time;
 use crate::output::{Alarm, Output};
-use crate::reading::{Filter, Reading, Selection};
+use crate::reading::{Filter, Reading, Selection, chain};
 use crate::reads::{READ_TIMEOUT, Read};
 use crate::types::{NmdaDatastore, Now, Reply, SessionId, Ticket};
 use cats_yang_tree::error::Error;
@@ -120,9 +120,19 @@ impl Core {
         }
         let alarms = self.alarm_list();
         let has_alarms = schema.module_by_name("cats-system").is_some_and(|id| schema.module(id).implemented);
+        let mut system = serde_json::Map::new();
         if has_alarms && !alarms.is_empty() {
-            let system = json!({ "cats-system:system": { "alarms": { "alarm": alarms } } });
-            state.insert("ietf-routing:routing".to_owned(), json!({ "ietf-cats:cats": system }));
+            system.insert("alarms".to_owned(), json!({ "alarm": alarms }));
+        }
+        if history_node(schema).is_some_and(|history| may_select(schema, filter, history)) {
+            let revisions = self.history.revisions();
+            if !revisions.is_empty() {
+                system.insert("history".to_owned(), json!({ "revision": revisions }));
+            }
+        }
+        if !system.is_empty() {
+            let system = json!({ "ietf-cats:cats": { "cats-system:system": system } });
+            state.insert("ietf-routing:routing".to_owned(), system);
         }
         Value::Object(state)
     }
@@ -145,6 +155,23 @@ fn answer(operational: Reading, compared: Option<Awaited>) -> Reply {
         None => Reply::Data(operational),
         Some(awaited) => awaited.with(operational),
     }
+}
+
+/// May the filter select anything at or below `place`?
+fn may_select(schema: &Schema, filter: Option<&Filter>, place: NodeId) -> bool {
+    let below = |node: NodeId, above: NodeId| chain(schema, node).contains(&above);
+    filter.is_none_or(|filter| {
+        !filter.places(schema, &|node| below(node, place) || below(place, node)).is_empty()
+    })
+}
+
+/// The container `history` of `cats-system`.
+fn history_node(schema: &Schema) -> Option<NodeId> {
+    let steps = [("ietf-routing", "routing"), ("ietf-cats", "cats"), ("cats-system", "system")];
+    let steps = steps.into_iter().chain([("cats-system", "history")]);
+    steps.into_iter().try_fold(None, |above, (module, name)| {
+        schema.child(above, schema.module_by_name(module)?, name).map(Some)
+    })?
 }
 
 pub(crate) fn merge(schema: &Schema, tree: &Tree, state: &Value) -> Result<Tree, Vec<Error>> {

@@ -72,6 +72,16 @@ pub enum Transport {
     Local,
 }
 
+impl Transport {
+    /// Its name in the history of `cats-system`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Transport::Ssh => "ssh",
+            Transport::Local => "local",
+        }
+    }
+}
+
 /// The conventional datastores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)] // each is the datastore of its own name
@@ -237,6 +247,15 @@ pub enum Request {
     SchemaIndex {
         content_id: Option<String>,
     },
+    /// `cats-exec:compare-revision`; absent `to` is running.
+    CompareRevision {
+        from: u64,
+        to: Option<u64>,
+    },
+    /// `cats-exec:rollback`.
+    Rollback {
+        revision: u64,
+    },
 }
 
 /// `resolution-mode` of `update` (draft-ietf-netconf-privcand-09): what becomes of conflicts.
@@ -258,6 +277,8 @@ pub struct CommitOptions {
     pub confirmed: Option<Confirmed>,
     /// The `persist` of the confirmed commit that it follows or confirms.
     pub persist_id: Option<String>,
+    /// `comment` of `cats-exec`: what the user says of it.
+    pub comment: Option<String>,
 }
 
 /// `confirmed`, and what goes with it.
@@ -399,7 +420,7 @@ pub enum Reply {
     Ok,
     /// What stands inside of `<data>`, to be written by whoever answers.
     Data(Reading),
-    /// The output of `compare`, to be worked out by whoever answers.
+    /// The output of `compare` or `compare-revision`, to be worked out by whoever answers.
     Comparison(Box<Comparison>),
     /// The text of a module, for `get-schema`.
     Schema(std::sync::Arc<str>),

@@ -20,11 +20,15 @@ fn confirmed(timeout_s: u32, persist: Option<&str>) -> Request {
 
 fn follow_up(timeout_s: u32, persist: Option<&str>, persist_id: Option<&str>) -> Request {
     let confirmed = Confirmed { timeout_s, persist: persist.map(str::to_owned) };
-    Request::Commit(CommitOptions { confirmed: Some(confirmed), persist_id: persist_id.map(str::to_owned) })
+    Request::Commit(CommitOptions {
+        confirmed: Some(confirmed),
+        persist_id: persist_id.map(str::to_owned),
+        comment: None,
+    })
 }
 
 fn confirm(persist_id: &str) -> Request {
-    Request::Commit(CommitOptions { confirmed: None, persist_id: Some(persist_id.to_owned()) })
+    Request::Commit(CommitOptions { persist_id: Some(persist_id.to_owned()), ..CommitOptions::default() })
 }
 
 fn cancel(persist_id: Option<&str>) -> Request {
@@ -244,7 +248,7 @@ fn cancel_commit_takes_a_confirmed_commit_back() {
     node.ok(a, confirmed(60, None));
     node.ok(a, cancel(None));
     knob_is(&node, 1);
-    let by = Author::Session { session: a, user: "ada".into() };
+    let by = Author::Session { session: a, user: "ada".into(), transport: cats_mgmtd_core::Transport::Ssh };
     assert_eq!(node.events.last(), Some(&Event::ConfirmedCommit { what: ConfirmEvent::Cancel, by }));
     // A persistent one by its name from anywhere, and by its own session without.
     node.ok(a, knob(2));

@@ -50,7 +50,7 @@ impl Asked {
     fn request(self) -> Request {
         let confirmed =
             self.confirmed.map(|(timeout_s, persist)| Confirmed { timeout_s, persist: name(persist) });
-        Request::Commit(CommitOptions { confirmed, persist_id: name(self.persist_id) })
+        Request::Commit(CommitOptions { confirmed, persist_id: name(self.persist_id), comment: None })
     }
 }
 

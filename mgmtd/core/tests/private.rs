@@ -347,7 +347,7 @@ fn the_shared_candidate_follows_unless_it_has_changes() {
 
 fn confirmed(persist: Option<&str>) -> Request {
     let confirmed = Some(Confirmed { timeout_s: 600, persist: persist.map(str::to_owned) });
-    Request::Commit(CommitOptions { confirmed, persist_id: None })
+    Request::Commit(CommitOptions { confirmed, ..CommitOptions::default() })
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn a_confirmed_commit_that_is_confirmed_brings_nothing_back() {
     let (mut node, a, b) = two();
     node.ok(a, knob(1));
     node.ok(a, confirmed(Some("token")));
-    let confirm = CommitOptions { confirmed: None, persist_id: Some("token".to_owned()) };
+    let confirm = CommitOptions { persist_id: Some("token".to_owned()), ..CommitOptions::default() };
     node.ok(b, Request::Commit(confirm));
     node.ok(b, knob(2));
     node.ok(b, confirmed(None));

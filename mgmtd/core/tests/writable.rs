@@ -162,7 +162,7 @@ fn what_is_written_while_a_confirmed_commit_waits_is_its_sessions_and_is_taken_b
     node.ok(a, write("<knob>1</knob>"));
     node.ok(a, knob(2));
     let confirmed = Some(Confirmed { timeout_s: 60, persist: None });
-    node.ok(a, Request::Commit(CommitOptions { confirmed, persist_id: None }));
+    node.ok(a, Request::Commit(CommitOptions { confirmed, ..CommitOptions::default() }));
     assert_eq!(node.refused(b, write("<mode>m</mode>")).tag, ErrorTag::InUse);
     node.pass(Duration::from_secs(30));
     node.ok(a, write("<mode>m</mode>"));

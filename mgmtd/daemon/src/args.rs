@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// The largest message that a client may send; a larger one is answered with too-big
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, value_parser = at_least(4096, MAX_MESSAGE))]
     pub(crate) max_message_bytes: u64,
+    /// Revisions of running that the history keeps; 64 MiB of changes at most
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = at_least(1, 10_000))]
+    pub(crate) history_revisions: u64,
     /// A session that asks nothing for so long is closed [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = at_least(1, u64::from(u32::MAX)))]
     pub(crate) idle_timeout: Option<u64>,

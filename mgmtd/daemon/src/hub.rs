@@ -56,6 +56,8 @@ pub(crate) enum Input {
     Recorded { ticket: Ticket, result: Result<(), Error> },
     Fetched { ticket: Ticket, result: Result<Config, Error> },
     Stored { ticket: Ticket, result: Result<(), Error> },
+    Recalled { ticket: Ticket, result: Result<Vec<Tree>, Error> },
+    Forgotten { before: u64 },
     State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
     EngineAttached { component: ComponentId, holds: Option<u64>, commands: mpsc::Sender<ToEngine> },
     EngineGone { component: ComponentId },
@@ -194,6 +196,8 @@ impl Hub {
             Input::Recorded { ticket, result } => self.core.handle_recorded(ticket, result, now),
             Input::Fetched { ticket, result } => self.core.handle_fetched(ticket, result, now),
             Input::Stored { ticket, result } => self.core.handle_stored(ticket, result),
+            Input::Recalled { ticket, result } => self.core.handle_recalled(ticket, result),
+            Input::Forgotten { before } => self.core.handle_forgotten(before),
             Input::State { ticket, result } => {
                 let state = result.and_then(|pages| content::parse_state(&pages));
                 self.core.handle_state(ticket, state);
@@ -273,9 +277,15 @@ impl Hub {
                 self.tell(component, ToEngine::Snapshot { revision, config });
             }
             Output::Record { ticket, commit, changes, pending, running } => {
-                let job = recorder::Job { ticket, commit, changes, pending, running };
-                if self.workers.recorder.try_send(job).is_err() {
+                let commit = recorder::Commit { ticket, commit, changes, pending, running };
+                if self.workers.recorder.try_send(recorder::Job::Commit(commit)).is_err() {
                     self.failed.push(Input::Recorded { ticket, result: Err(overloaded("the journal")) });
+                }
+            }
+            Output::Recall { ticket, revisions, running } => {
+                let job = recorder::Job::Recall { ticket, revisions, running };
+                if self.workers.recorder.try_send(job).is_err() {
+                    self.failed.push(Input::Recalled { ticket, result: Err(overloaded("the history")) });
                 }
             }
             Output::ReadState { component, ticket, paths } => {

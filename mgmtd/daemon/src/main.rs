@@ -8,7 +8,9 @@
 mod args;
 mod content;
 mod engine;
+mod exec;
 mod files;
+mod history;
 mod hub;
 mod logins;
 mod oracle;
@@ -68,7 +70,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     std::fs::create_dir_all(&args.run_dir)
         .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
     let ready_file = ReadyFile::new(&args.run_dir)?;
-    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id } =
+    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id, archive } =
         startup::prepare(&args)?;
     let (sender, inputs) = hub::channel();
     let (revision, revisions) = watch::channel(store.revision());
@@ -76,8 +78,14 @@ async fn run(args: Args) -> Result<(), StartError> {
     let thread = |what: &'static str| StartError::system(format!("cannot start the {what} thread"));
     let oracle = oracle::start(compiled, Arc::clone(&schema), startup::sessions(&args), sender.clone())
         .map_err(thread("oracle"))?;
-    let (recorder, recording) =
-        recorder::start(store, Arc::clone(&schema), boot, sender.clone()).map_err(thread("recorder"))?;
+    let (recorder, recording) = recorder::start(
+        (store, archive),
+        core.running().1.clone(),
+        Arc::clone(&schema),
+        boot,
+        (startup::sessions(&args), sender.clone()),
+    )
+    .map_err(thread("recorder"))?;
     let limit = args.message_limits().message;
     let files = Files::new(args.state_dir.join("url"), limit, Arc::clone(&schema), sender.clone());
     let access = logins.subscribe();

@@ -1,8 +1,9 @@
 //! The store on a thread of its own: its calls block on the disk.
 
 use crate::content;
+use crate::history::Archive;
 use crate::hub::{HubSender, Input};
-use cats_mgmtd_core::{Author, CommitRecord, Pending, Ticket};
+use cats_mgmtd_core::{CommitRecord, Kept, Pending, Ticket};
 use cats_mgmtd_store::{About, Confirm, ModuleRevision, Record, Store, StoreError};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
@@ -11,12 +12,21 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// Jobs that may wait. The core has one commit in flight.
+/// Jobs that may wait beside one of each session: the core has one commit in flight.
 const QUEUE: usize = 4;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Make a commit durable.
+    Commit(Commit),
+    /// Make up configurations of revisions.
+    Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },
+}
 
 /// A commit to be made durable.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct Commit {
     pub(crate) ticket: Ticket,
     pub(crate) commit: CommitRecord,
     pub(crate) changes: Arc<ChangeSet>,
@@ -26,25 +36,29 @@ pub(crate) struct Job {
     pub(crate) running: Tree,
 }
 
-/// Starts the thread; it ends when the sender is dropped.
+/// Starts the thread with the configuration that runs; it ends when the sender is dropped.
 ///
 /// # Errors
 /// When the system has no thread to give.
 pub(crate) fn start(
-    store: Store,
+    (store, archive): (Store, Archive),
+    running: Tree,
     schema: Arc<Schema>,
     boot: String,
-    hub: HubSender,
+    (sessions, hub): (usize, HubSender),
 ) -> std::io::Result<(mpsc::Sender<Job>, JoinHandle<()>)> {
-    let (sender, receiver) = mpsc::channel(QUEUE);
+    let (sender, receiver) = mpsc::channel(sessions + QUEUE);
     let thread = std::thread::Builder::new()
         .name("recorder".to_owned())
-        .spawn(move || Recorder { store, schema, boot, hub }.run(receiver))?;
+        .spawn(move || Recorder { store, archive, running, schema, boot, hub }.run(receiver))?;
     Ok((sender, thread))
 }
 
 struct Recorder {
     store: Store,
+    archive: Archive,
+    /// The configuration after the last commit.
+    running: Tree,
     schema: Arc<Schema>,
     /// Names the time since the machine started.
     boot: String,
@@ -53,15 +67,31 @@ struct Recorder {
 
 impl Recorder {
     fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(Job { ticket, commit, changes, pending, running }) = jobs.blocking_recv() {
-            let result = self.record(&commit, &changes, pending.as_deref());
-            let recorded = result.is_ok();
-            // A hub that is gone waits for no answer.
-            let _ = self.hub.blocking_send(Input::Recorded { ticket, result });
-            if recorded {
-                self.compact(&running, pending.as_deref());
+        while let Some(job) = jobs.blocking_recv() {
+            match job {
+                Job::Commit(commit) => self.commit(commit),
+                Job::Recall { ticket, revisions, running } => {
+                    let result = self.archive.recall(&revisions, &running);
+                    let _ = self.hub.blocking_send(Input::Recalled { ticket, result });
+                }
             }
         }
+        self.archive.make_durable();
+    }
+
+    fn commit(&mut self, Commit { ticket, commit, changes, pending, running }: Commit) {
+        let result = self.record(&commit, &changes, pending.as_deref());
+        let (recorded, result) = match result {
+            Ok(about) => (Some(about), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        // A hub that is gone waits for no answer.
+        let _ = self.hub.blocking_send(Input::Recorded { ticket, result });
+        let Some(about) = recorded else { return };
+        if !changes.is_empty() {
+            self.keep(&about, running);
+        }
+        self.compact(pending.as_deref());
     }
 
     fn record(
@@ -69,16 +99,29 @@ impl Recorder {
         commit: &CommitRecord,
         changes: &ChangeSet,
         pending: Option<&Pending>,
-    ) -> Result<(), Error> {
+    ) -> Result<About, Error> {
         let record = record_of(&self.schema, &self.boot, commit, changes, pending)?;
-        self.store.append(&record).map_err(|error| failed(&error))
+        self.store.append(&record).map_err(|error| failed(&error))?;
+        Ok(record.about)
     }
 
-    fn compact(&mut self, tree: &Tree, pending: Option<&Pending>) {
-        if !self.store.wants_compaction() {
+    /// Nobody waits for this: the commit is answered.
+    fn keep(&mut self, about: &About, running: Tree) {
+        let before = self.archive.oldest();
+        self.archive.keep(about, &self.running, &running);
+        self.running = running;
+        let oldest = self.archive.oldest();
+        if oldest != before || oldest == u64::MAX {
+            let _ = self.hub.blocking_send(Input::Forgotten { before: oldest });
+        }
+    }
+
+    fn compact(&mut self, pending: Option<&Pending>) {
+        // The history catches up from the journal as long as it is not durable itself.
+        if !self.store.wants_compaction() || !self.archive.make_durable() {
             return;
         }
-        let config = content::to_json(&self.schema, tree).into_bytes();
+        let config = content::to_json(&self.schema, &self.running).into_bytes();
         let done = pending
             .map(|pending| stored(&self.schema, &self.boot, pending))
             .transpose()
@@ -109,12 +152,10 @@ pub(crate) fn record_of(
     changes: &ChangeSet,
     pending: Option<&Pending>,
 ) -> Result<Record, Error> {
-    let (session, user) = match &commit.by {
-        Author::Session { session, user } => (session.0, user.clone()),
-        Author::Server => (0, "cats-mgmtd".to_owned()),
-    };
+    let Kept { revision, user, session, transport, unix_us, kind, comment, .. } = Kept::of(commit, 0);
+    let kind = kind.map(|kind| kind.name().to_owned());
     Ok(Record {
-        about: About { revision: commit.revision, at: commit.unix_us, user, session },
+        about: About { revision, at: unix_us, user, session, transport, comment, kind },
         changes: if changes.is_empty() { Vec::new() } else { content::record(schema, changes)? },
         pending: pending.map(|pending| stored(schema, boot, pending)).transpose()?,
     })
@@ -140,6 +181,7 @@ fn failed(error: &StoreError) -> Error {
         | StoreError::Format { .. }
         | StoreError::Poisoned { .. }
         | StoreError::OutOfOrder { .. }
+        | StoreError::History { .. }
         | StoreError::Encode(_) => ErrorTag::OperationFailed,
     };
     tracing::error!(%error, "a commit cannot be recorded");

@@ -1,5 +1,6 @@
 //! One session: from an accepted connection to its end.
 
+use crate::exec;
 use crate::hub::{HubSender, Input, Opened, now};
 use crate::random;
 use crate::retrieval;
@@ -8,16 +9,14 @@ use cats_mgmtd_core::{
     Reading, Reply, Request, Resolution, SessionId, Source, Target, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
+use cats_mgmtd_netconf::names::EXEC;
 use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings};
 use cats_mgmtd_transport::{Connection, Respond, Response, serve};
-use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
-
-/// The namespace of `cats-exec`.
-const EXEC: &str = "urn:catsd:yang:cats-exec";
 
 /// A request or reply of so many bytes leaves memory behind that is worth giving back.
 const BIG: usize = 4 << 20;
@@ -146,13 +145,14 @@ impl Respond for Responder {
             Operation::GetData(_) => DataOf::Nmda,
             _ => DataOf::Base,
         };
+        let revisions = matches!(&rpc.operation, Operation::Other { .. });
         let request = request_of(rpc.operation, &self.shared.schema)
             .unwrap_or_else(|error| Request::Unsupported(Box::new(error)));
         let (answer, reply) = oneshot::channel();
         let input = Input::Request { session: self.session, request, answer };
         let sent = self.shared.hub.send(input).await;
         let response = match reply.await {
-            Ok(reply) if sent.is_ok() => self.response(reply, of).await,
+            Ok(reply) if sent.is_ok() => self.response(reply, of, revisions).await,
             Ok(_) | Err(_) => {
                 let message = "the server is shutting down";
                 let error = Error::protocol(ErrorTag::ResourceDenied, message);
@@ -179,22 +179,14 @@ fn asks_for_private_candidate(hello: &netconf::Hello) -> bool {
 }
 
 impl Responder {
-    async fn response(&self, reply: Reply, of: DataOf) -> Response {
+    async fn response(&self, reply: Reply, of: DataOf, revisions: bool) -> Response {
         let reply = match reply {
             Reply::Data(reading) => return self.data(&reading, of).await,
-            Reply::Comparison(comparison) => self.comparison(&comparison).await,
+            Reply::Comparison(comparison) => self.comparison(&comparison, revisions).await,
             Reply::Ok => netconf::Reply::Ok,
             Reply::Schema(text) => netconf::Reply::Schema(text.to_string()),
             Reply::SchemaIndex { content_id, index } => {
-                let mut xml = format!(
-                    "<content-id xmlns=\"{EXEC}\">{}</content-id>",
-                    netconf::escape_text(&content_id)
-                );
-                if let Some(index) = index {
-                    let index = netconf::escape_text(&index);
-                    xml.push_str(&format!("<index xmlns=\"{EXEC}\">{index}</index>"));
-                }
-                netconf::Reply::Output(xml)
+                netconf::Reply::Output(exec::schema_index_xml(&content_id, index.as_deref()))
             }
             Reply::Errors(errors) => netconf::Reply::Errors(errors),
         };
@@ -220,12 +212,16 @@ impl Responder {
 
 impl Responder {
     /// The difference is made here, in the session's own time.
-    async fn comparison(&self, comparison: &Comparison) -> netconf::Reply {
+    async fn comparison(&self, comparison: &Comparison, revisions: bool) -> netconf::Reply {
         match tokio::task::block_in_place(|| comparison.edits(&self.shared.schema)) {
             Ok(edits) => {
                 let edits =
                     edits.map(|edits| edits.into_iter().map(retrieval::patch_edit).collect::<Vec<_>>());
-                netconf::Reply::Output(netconf::comparison_xml(edits.as_deref()))
+                // Without a filter, nothing on either side is no difference.
+                netconf::Reply::Output(match revisions {
+                    true => netconf::differences_xml(EXEC, &edits.unwrap_or_default()),
+                    false => netconf::comparison_xml(edits.as_deref()),
+                })
             }
             Err(errors) => {
                 // A hub that is gone counts no more.
@@ -277,10 +273,10 @@ fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
         Operation::GetSchema { identifier, version, format } => {
             Request::GetSchema { identifier, version, format }
         }
-        Operation::Other { namespace, name, xml } if namespace == EXEC && name == "schema-index" => {
-            Request::SchemaIndex { content_id: content_id_of(xml.as_str())? }
+        Operation::Other { namespace, name, xml } => {
+            let own = if namespace == EXEC { exec::request(&name, xml.as_str()) } else { None };
+            own.unwrap_or_else(|| Err(unknown_operation(&namespace, &name, schema)))?
         }
-        Operation::Other { namespace, name, .. } => return Err(unknown_operation(&namespace, &name, schema)),
     })
 }
 
@@ -288,7 +284,7 @@ fn commit_options(options: netconf::CommitOptions) -> CommitOptions {
     let confirmed = options
         .confirmed
         .map(|confirmed| Confirmed { timeout_s: confirmed.timeout_s, persist: confirmed.persist });
-    CommitOptions { confirmed, persist_id: options.persist_id }
+    CommitOptions { confirmed, persist_id: options.persist_id, comment: options.comment }
 }
 
 fn test(option: netconf::TestOption) -> TestOption {
@@ -363,20 +359,4 @@ fn source(source: netconf::Source, schema: &Schema) -> Source {
 fn unknown_operation(namespace: &str, name: &str, schema: &Schema) -> Error {
     let known = schema.modules.iter().any(|module| module.implemented && module.namespace == namespace);
     if known { netconf::operation_not_supported(name) } else { netconf::unknown_namespace(name, namespace) }
-}
-
-/// The one parameter of `schema-index`.
-fn content_id_of(xml: &str) -> Result<Option<String>, Error> {
-    let malformed = |error: roxmltree::Error| Error::protocol(ErrorTag::MalformedMessage, error.to_string());
-    let document = roxmltree::Document::parse(xml).map_err(malformed)?;
-    let mut content_id = None;
-    for parameter in document.root_element().children().filter(roxmltree::Node::is_element) {
-        if !parameter.has_tag_name((EXEC, "content-id")) || content_id.is_some() {
-            let name = parameter.tag_name().name().to_owned();
-            let message = format!("<schema-index> takes one <content-id>, and not <{name}>");
-            return Err(Error::protocol(ErrorTag::UnknownElement, message).with(ErrorInfo::BadElement(name)));
-        }
-        content_id = Some(parameter.text().unwrap_or_default().trim().to_owned());
-    }
-    Ok(content_id)
 }

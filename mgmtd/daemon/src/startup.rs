@@ -1,6 +1,7 @@
 //! From the command line to what the daemon runs on: schema, running configuration, core.
 
 use crate::args::Args;
+use crate::history::Archive;
 use crate::logins::Logins;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
@@ -85,6 +86,7 @@ pub(crate) struct Ready {
     pub(crate) boot: String,
     pub(crate) capabilities: Vec<String>,
     pub(crate) content_id: String,
+    pub(crate) archive: Archive,
 }
 
 /// Compiles the modules, opens the state directory, and restores running from it.
@@ -103,15 +105,22 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     let revision = found.store.revision();
     let misfit = |errors| StartError::Misfit { revision, dir: args.state_dir.clone(), errors };
     let boot = boot_id()?;
-    let running = restore(&schema, &compiled, &found).map_err(misfit)?;
+    let instance = found.store.instance().to_owned();
+    let mut archive =
+        Archive::open(&args.state_dir, &instance, revision, args.history_revisions, Arc::clone(&schema));
+    let running = restore(&schema, &compiled, &found, &mut archive).map_err(misfit)?;
     let waiting = waiting::find(&schema, &compiled, &running, found.pending.as_ref()).map_err(misfit)?;
     let Recovered { mut store, modules, pending, outdated, .. } = found;
     let now = hub::now();
-    let (running, waiting) = waiting::settle(&schema, &boot, (running, waiting), &mut store, now)?;
+    let (running, waiting) =
+        waiting::settle(&schema, &boot, (running, waiting), (&mut store, &mut archive), now)?;
     let rules = Rules::new(&schema, &running).map_err(|error| misfit(vec![error]))?;
     let administrators = Users::new(args.user.iter().map(|user| (user.name.clone(), user.keys.clone())));
     let logins = Logins::new(&schema, administrators, &running, rules.ssh()).map_err(misfit)?;
     if outdated || modules != modules_of(&schema) {
+        if !archive.make_durable() {
+            tracing::warn!("the revisions that only the journal holds are lost to the history");
+        }
         let config = content::to_json(&schema, &running);
         let pending = pending.filter(|_| waiting.is_some());
         store.compact(&modules_of(&schema), config.as_bytes(), pending.as_ref())?;
@@ -124,10 +133,11 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     let capabilities = capabilities(&schema, &compiled, args);
     let facts = facts(&schema, &compiled, &capabilities, args);
     let mut core = Core::new(facts, running, store.revision(), now);
+    core.remember(archive.kept());
     if let Some(Waiting { pending, base, .. }) = waiting {
         core.resume(pending, base, now);
     }
-    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id })
+    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id, archive })
 }
 
 fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {
@@ -148,15 +158,24 @@ fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {
     Ok(modules)
 }
 
-/// Running as it was recorded, if it is still valid.
-fn restore(schema: &Schema, compiled: &Compiled, found: &Recovered) -> Result<Tree, Vec<Error>> {
+/// Running as it was recorded, if it is still valid. The history catches up on the way.
+fn restore(
+    schema: &Schema,
+    compiled: &Compiled,
+    found: &Recovered,
+    archive: &mut Archive,
+) -> Result<Tree, Vec<Error>> {
     let mut tree = match &found.snapshot {
         Some(snapshot) => content::from_json(schema, &snapshot.config)?,
         None => Tree::new(),
     };
     // A note changes nothing.
     for record in found.records.iter().filter(|record| !record.changes.is_empty()) {
-        tree = content::replay(schema, &tree, &record.changes).map_err(|error| vec![error])?;
+        let next = content::replay(schema, &tree, &record.changes).map_err(|error| vec![error])?;
+        if archive.lacks(record.about.revision) {
+            archive.keep(&record.about, &tree, &next);
+        }
+        tree = next;
     }
     still_valid(schema, compiled, tree)
 }

@@ -4,9 +4,10 @@
 //! otherwise the configuration before it is restored before anything is served.
 
 use crate::content;
+use crate::history::Archive;
 use crate::recorder::record_of;
 use crate::startup::{StartError, still_valid};
-use cats_mgmtd_core::{Author, CommitRecord, Now, Pending};
+use cats_mgmtd_core::{Author, CommitRecord, Kind, Now, Pending};
 use cats_mgmtd_store as store;
 use cats_yang_schema::Compiled;
 use cats_yang_tree::error::Error;
@@ -52,7 +53,7 @@ pub(crate) fn settle(
     schema: &Schema,
     boot: &str,
     (running, waiting): (Tree, Option<Waiting>),
-    store: &mut store::Store,
+    (store, archive): (&mut store::Store, &mut Archive),
     now: Now,
 ) -> Result<(Tree, Option<Waiting>), StartError> {
     let Some(waiting) = waiting else { return Ok((running, None)) };
@@ -65,9 +66,13 @@ pub(crate) fn settle(
     }
     let undo = &waiting.pending.undo;
     let revision = store.revision() + u64::from(!undo.is_empty());
-    let commit = CommitRecord { revision, by: Author::Server, unix_us: now.unix_us };
+    let (by, kind) = (Author::Server, Kind::Recovery);
+    let commit = CommitRecord { revision, by, unix_us: now.unix_us, kind, comment: None };
     let record = record_of(schema, boot, &commit, undo, None).map_err(StartError::NotRecorded)?;
     store.append(&record)?;
+    if !undo.is_empty() {
+        archive.keep(&record.about, &running, &waiting.base);
+    }
     tracing::warn!(revision, "a confirmed commit was not confirmed: the configuration before it is restored");
     Ok((waiting.base, None))
 }

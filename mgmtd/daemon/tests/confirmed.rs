@@ -97,7 +97,8 @@ fn rewrite(place: &Place, change: impl Fn(&mut Confirm)) {
     let mut found = Store::open(&place.path("state"), options).unwrap();
     let mut pending = found.pending.clone().unwrap();
     change(&mut pending.confirm);
-    let about = About { revision: found.store.revision(), at: 1, user: "ada".into(), session: 1 };
+    let about =
+        About { revision: found.store.revision(), at: 1, user: "ada".into(), session: 1, ..About::default() };
     found.store.append(&Record { about, changes: vec![], pending: Some(pending) }).unwrap();
 }
 

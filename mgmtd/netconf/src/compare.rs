@@ -67,8 +67,15 @@ impl Compare {
 /// The output of `compare`. Absent edits say that the filter matched nothing on either side, and that nothing was
 /// compared; an empty list says that there is no difference.
 pub fn comparison_xml(edits: Option<&[Edit]>) -> String {
-    let Some(edits) = edits else { return format!("<no-matches xmlns=\"{COMPARE}\"/>") };
-    let mut out = format!("<differences xmlns=\"{COMPARE}\">");
+    match edits {
+        Some(edits) => differences_xml(COMPARE, edits),
+        None => format!("<no-matches xmlns=\"{COMPARE}\"/>"),
+    }
+}
+
+/// `differences` in the namespace of an operation that answers with them; empty when there are none.
+pub fn differences_xml(namespace: &str, edits: &[Edit]) -> String {
+    let mut out = format!("<differences xmlns=\"{namespace}\">");
     if !edits.is_empty() {
         out.push_str("<yang-patch><patch-id>differences</patch-id>");
         for (at, edit) in edits.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::fragment::XmlFragment;
-use crate::names::{BASE, COMPARE, MONITORING, NMDA, PRIVATE_CANDIDATE, WITH_DEFAULTS};
+use crate::names::{BASE, COMPARE, EXEC, MONITORING, NMDA, PRIVATE_CANDIDATE, WITH_DEFAULTS};
 use crate::nmda::{self, NmdaDatastore};
 use crate::rpc::{
     CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Resolution,
@@ -15,6 +15,9 @@ use roxmltree::{Document, Node};
 
 /// `persist` and `persist-id` may be so long, bytes.
 const TOKEN_MAX: usize = 1024;
+
+/// A comment may be so long, characters, as `cats-exec` says.
+const COMMENT_MAX: usize = 1024;
 
 /// A refused message: what the reply repeats, as far as it could be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,7 +230,7 @@ fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
 
 /// RFC 6241 section 8.4.5.1. What makes sense for a confirmed commit only is refused without `<confirmed/>`.
 fn commit(given: &Parameters<'_, '_, '_>) -> Result<CommitOptions, Error> {
-    given.only(&["confirmed", "confirm-timeout", "persist", "persist-id"])?;
+    given.only_and(&["confirmed", "confirm-timeout", "persist", "persist-id"], (EXEC, "comment"))?;
     let confirmed = given.optional("confirmed")?.is_some();
     let timeout_s = given.timeout()?;
     let persist = given.token("persist")?;
@@ -237,7 +240,8 @@ fn commit(given: &Parameters<'_, '_, '_>) -> Result<CommitOptions, Error> {
         return Err(missing_element("confirmed", format!("<{name}> goes with <confirmed/> only")));
     }
     let timeout_s = timeout_s.unwrap_or(Confirmed::DEFAULT_TIMEOUT_S);
-    Ok(CommitOptions { confirmed: confirmed.then_some(Confirmed { timeout_s, persist }), persist_id })
+    let (confirmed, comment) = (confirmed.then_some(Confirmed { timeout_s, persist }), given.comment()?);
+    Ok(CommitOptions { confirmed, persist_id, comment })
 }
 
 fn kill_session(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
@@ -351,6 +355,18 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
             return Err(error.with(ErrorInfo::BadElement(name.to_owned())));
         }
         Ok(Some(token))
+    }
+
+    /// `comment` of `cats-exec`.
+    fn comment(&self) -> Result<Option<String>, Error> {
+        let Some(comment) = self.optional("comment")?.map(text_of) else { return Ok(None) };
+        let length = comment.chars().count();
+        if (1..=COMMENT_MAX).contains(&length) {
+            return Ok(Some(comment));
+        }
+        let message = format!("<comment> has {length} characters; 1 to {COMMENT_MAX} are accepted");
+        let error = Error::protocol(ErrorTag::InvalidValue, message);
+        Err(error.with(ErrorInfo::BadElement("comment".to_owned())))
     }
 
     pub(crate) fn default_operation(&self) -> Result<DefaultOperation, Error> {

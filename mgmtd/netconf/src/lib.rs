@@ -24,7 +24,7 @@ mod scan;
 mod session;
 
 pub use client::{Answer, AnswerError, Client, ClientError, ClientOutput, ClientSettings, RawReply};
-pub use compare::{Compare, Edit, comparison_xml};
+pub use compare::{Compare, Edit, comparison_xml, differences_xml};
 pub use fragment::XmlFragment;
 pub use framing::{Decoder, Event, Framing, FramingError, HEAD, encode};
 pub use grammar::{Refused, parse_rpc};

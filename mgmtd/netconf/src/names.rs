@@ -18,6 +18,8 @@ pub const DATASTORES: &str = "urn:ietf:params:xml:ns:yang:ietf-datastores";
 pub const WITH_DEFAULTS: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-with-defaults";
 /// The namespace of `non-unique`, `missing-choice` and `action` (RFC 7950).
 pub const YANG: &str = "urn:ietf:params:xml:ns:yang:1";
+/// The namespace of the parameter `comment` of `commit`, and of operations of this server's own.
+pub const EXEC: &str = "urn:catsd:yang:cats-exec";
 /// The capability of RFC 4741, and of end-of-message framing.
 pub const BASE_1_0: &str = "urn:ietf:params:netconf:base:1.0";
 /// The capability of RFC 6241, and of chunked framing.

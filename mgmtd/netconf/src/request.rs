@@ -1,6 +1,6 @@
 //! Operations as XML: what a client writes, and what [`crate::parse_rpc`] reads back.
 
-use crate::names::{BASE, MONITORING, PRIVATE_CANDIDATE, WITH_DEFAULTS};
+use crate::names::{BASE, EXEC, MONITORING, PRIVATE_CANDIDATE, WITH_DEFAULTS};
 use crate::reply::escape_text;
 use crate::retrieval::{Filter, WithDefaults};
 use crate::rpc::{
@@ -110,7 +110,9 @@ fn commit_xml(options: &CommitOptions) -> String {
         };
         format!("<confirmed/>{timeout}{}", element("persist", confirmed.persist.as_deref()))
     });
-    confirmed + &element("persist-id", options.persist_id.as_deref())
+    let comment = options.comment.as_deref().map(escape_text);
+    let comment = comment.map(|text| format!("<comment xmlns=\"{EXEC}\">{text}</comment>"));
+    confirmed + &element("persist-id", options.persist_id.as_deref()) + &comment.unwrap_or_default()
 }
 
 fn default_operation_xml(value: DefaultOperation) -> &'static str {

@@ -190,6 +190,8 @@ pub struct CommitOptions {
     pub confirmed: Option<Confirmed>,
     /// The `persist` of the confirmed commit that it follows or confirms.
     pub persist_id: Option<String>,
+    /// `comment` of `cats-exec`: what the user says of it.
+    pub comment: Option<String>,
 }
 
 /// `<confirmed/>`, and what goes with it.

@@ -414,7 +414,7 @@ fn an_rpc_has_exactly_one_operation() {
 fn the_parameters_of_a_confirmed_commit_are_read_and_bounded() {
     let found = operation("<commit><confirmed/></commit>");
     let confirmed = Some(Confirmed { timeout_s: 600, persist: None });
-    assert_eq!(found, Operation::Commit(CommitOptions { confirmed, persist_id: None }));
+    assert_eq!(found, Operation::Commit(CommitOptions { confirmed, ..CommitOptions::default() }));
     let long = format!("<commit><persist-id>{}</persist-id></commit>", "x".repeat(1025));
     for (content, tag, named) in [
         (
@@ -442,13 +442,29 @@ fn the_parameters_of_a_confirmed_commit_are_read_and_bounded() {
     }
 }
 
+#[test]
+fn a_comment_of_a_commit_is_in_the_namespace_of_cats_exec_and_has_a_bound() {
+    let comment =
+        |text: &str| format!("<commit><comment xmlns=\"urn:catsd:yang:cats-exec\">{text}</comment></commit>");
+    let (long, longest) = ("\u{e9}".repeat(1025), "\u{e9}".repeat(1024));
+    for said in ["why &amp; wherefore", longest.as_str()] {
+        let wanted = Some(said.replace("&amp;", "&"));
+        let Operation::Commit(options) = operation(&comment(said)) else { panic!("no commit") };
+        assert_eq!(options.comment, wanted);
+    }
+    for said in ["", "  ", long.as_str()] {
+        assert_eq!(refused_rpc(&comment(said)).tag, ErrorTag::InvalidValue, "{said}");
+    }
+    assert_eq!(refused_rpc("<commit><comment>why</comment></commit>").tag, ErrorTag::UnknownElement);
+}
+
 /// The requests that RFC 6241 shows in sections 7.3, 8.4.4.1 and 8.4.5.1.
 #[test]
 fn the_requests_that_the_rfc_shows_mean_what_it_says() {
     let token = || Some("IQ,d4668".to_owned());
     let confirmed = |timeout_s, persist| CommitOptions {
         confirmed: Some(Confirmed { timeout_s, persist }),
-        persist_id: None,
+        ..CommitOptions::default()
     };
     for (content, wanted) in [
         (
@@ -461,7 +477,7 @@ fn the_requests_that_the_rfc_shows_mean_what_it_says() {
         ),
         (
             "<commit><persist-id>IQ,d4668</persist-id></commit>",
-            Operation::Commit(CommitOptions { confirmed: None, persist_id: token() }),
+            Operation::Commit(CommitOptions { persist_id: token(), ..CommitOptions::default() }),
         ),
         ("<cancel-commit/>", Operation::CancelCommit { persist_id: None }),
         (
@@ -844,8 +860,9 @@ fn token() -> impl Strategy<Value = Option<String>> {
 fn commit_options() -> impl Strategy<Value = CommitOptions> {
     let confirmed = (prop_oneof![Just(600), 1_u32..], token())
         .prop_map(|(timeout_s, persist)| Confirmed { timeout_s, persist });
-    (prop::option::of(confirmed), token())
-        .prop_map(|(confirmed, persist_id)| CommitOptions { confirmed, persist_id })
+    let comment = prop::option::of("[a-z<&\u{e9}]{1,9}");
+    (prop::option::of(confirmed), token(), comment)
+        .prop_map(|(confirmed, persist_id, comment)| CommitOptions { confirmed, persist_id, comment })
 }
 
 fn resolution() -> impl Strategy<Value = Resolution> {

@@ -78,6 +78,16 @@ pub enum StoreError {
         /// The one offered.
         found: u64,
     },
+    /// The history cannot be opened, read or written.
+    #[error("cannot {action} the history {path}: {reason}")]
+    History {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// A record cannot be encoded.
     #[error("cannot encode a record: {0}")]
     Encode(serde_json::Error),

@@ -11,16 +11,22 @@
 //!
 //! A confirmed commit (RFC 6241 section 8.4) is a record that says until when it waits, and how to undo it. The last
 //! record, or the snapshot when there is none, says whether one waits.
+//!
+//! `history.redb` keeps the way back from each of the last revisions to the one before: [`History`]. It is written after
+//! the journal, without an fdatasync of its own, and catches up from the journal after a crash; what the journal is
+//! folded into does not hold the revisions, so the history is made durable first. Recovery does without it.
 
 mod checksum;
 mod error;
 mod files;
 mod frame;
+mod history;
 mod journal;
 mod lock;
 mod record;
 
 pub use error::StoreError;
+pub use history::{History, HistoryLimits, Revision, RevisionHead};
 pub use record::{About, Confirm, ModuleRevision, Pending, Record, Snapshot};
 
 use journal::{Found, Journal};

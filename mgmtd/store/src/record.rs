@@ -47,7 +47,7 @@ pub struct Confirm {
 }
 
 /// The head of a [`Record`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The revision that running has after it; one more than the record before.
     pub revision: u64,
@@ -57,6 +57,15 @@ pub struct About {
     pub user: String,
     /// Its session-id; 0 for the daemon itself.
     pub session: u32,
+    /// What the session came over; absent for the daemon itself, and where that was not recorded yet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub transport: Option<String>,
+    /// What the user said of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub comment: Option<String>,
+    /// What kind of commit it was, in the words of whoever records it; absent where that was not recorded yet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kind: Option<String>,
 }
 
 /// A whole running configuration.

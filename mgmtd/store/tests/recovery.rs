@@ -21,7 +21,7 @@ fn open(dir: &Path) -> Result<Recovered, StoreError> {
 }
 
 fn record(revision: u64, changes: &str) -> Record {
-    let about = About { revision, at: 1_000 + revision, user: "ada".into(), session: 7 };
+    let about = About { revision, at: 1_000 + revision, user: "ada".into(), session: 7, ..About::default() };
     Record { about, changes: changes.as_bytes().to_vec(), pending: None }
 }
 

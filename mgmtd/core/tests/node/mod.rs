@@ -292,6 +292,7 @@ impl Node {
                 | Output::Fetch { .. }
                 | Output::Store { .. }
                 | Output::Remove { .. }
+                | Output::Recall { .. }
                 | Output::ReadState { .. } => self.told.push(output),
                 Output::Event(event) => self.events.push(event),
             }

@@ -2,6 +2,219 @@
 
 //! What `cats-system` defines.
 
+/// What the session came over; absent when cats-mgmtd committed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Transport {
+    /// NETCONF over SSH.
+    Ssh,
+    /// The local socket.
+    Local,
+}
+
+impl Transport {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ssh => "ssh",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Transport {
+    fn blank() -> Self {
+        Self::Ssh
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "ssh" => Ok(Self::Ssh),
+            "local" => Ok(Self::Local),
+            _ => Err(format!("{text:?} is none of ssh, local")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What kind of commit it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Of the candidate.
+    Commit,
+    /// Of the candidate, to be taken back unless confirmed.
+    ConfirmedCommit,
+    /// Of what was written to running directly.
+    Edit,
+    /// Back to before a confirmed commit, on request.
+    Cancel,
+    /// Back to before a confirmed commit, since its time had run out or its session had ended.
+    Rollback,
+    /// The same, when cats-mgmtd started.
+    Recovery,
+}
+
+impl Kind {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::ConfirmedCommit => "confirmed-commit",
+            Self::Edit => "edit",
+            Self::Cancel => "cancel",
+            Self::Rollback => "rollback",
+            Self::Recovery => "recovery",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Kind {
+    fn blank() -> Self {
+        Self::Commit
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "commit" => Ok(Self::Commit),
+            "confirmed-commit" => Ok(Self::ConfirmedCommit),
+            "edit" => Ok(Self::Edit),
+            "cancel" => Ok(Self::Cancel),
+            "rollback" => Ok(Self::Rollback),
+            "recovery" => Ok(Self::Recovery),
+            _ => {
+                Err(format!("{text:?} is none of commit, confirmed-commit, edit, cancel, rollback, recovery"))
+            }
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A commit that changed running, and is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    /// Its number, one more than that of the revision before.
+    pub number: u64,
+    /// Who committed it: a user, or cats-mgmtd itself when it took a confirmed commit back.
+    pub user: Option<String>,
+    /// The session; absent when cats-mgmtd committed it.
+    pub session_id: Option<u32>,
+    /// What the session came over; absent when cats-mgmtd committed it.
+    pub transport: Option<crate::generated::state::cats_system::Transport>,
+    /// When it was decided.
+    pub time: Option<String>,
+    /// What kind of commit it was.
+    pub kind: Option<crate::generated::state::cats_system::Kind>,
+    /// What the user said of it.
+    pub comment: Option<String>,
+    /// How many nodes it created, deleted, moved or replaced; a subtree that is created or deleted is one.
+    pub changes: Option<u32>,
+}
+
+impl Default for Revision {
+    fn default() -> Self {
+        Self {
+            number: <u64 as crate::leaf::Leaf>::blank(),
+            user: Default::default(),
+            session_id: Default::default(),
+            transport: Default::default(),
+            time: Default::default(),
+            kind: Default::default(),
+            comment: Default::default(),
+            changes: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Revision {
+    const REQUIRED: &'static [&'static str] = &["number"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "number" => &mut self.number,
+            "user" => &mut self.user,
+            "session-id" => &mut self.session_id,
+            "transport" => &mut self.transport,
+            "time" => &mut self.time,
+            "kind" => &mut self.kind,
+            "comment" => &mut self.comment,
+            "changes" => &mut self.changes,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("number", &self.number),
+            ("user", &self.user),
+            ("session-id", &self.session_id),
+            ("transport", &self.transport),
+            ("time", &self.time),
+            ("kind", &self.kind),
+            ("comment", &self.comment),
+            ("changes", &self.changes),
+        ]
+    }
+}
+
+impl crate::field::Entry for Revision {
+    type Key = u64;
+
+    const KEYS: &'static [&'static str] = &["number"];
+
+    fn key(&self) -> Self::Key {
+        self.number
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [number] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(number)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.number = *key;
+    }
+}
+
+/// The revisions of running that are kept: each can be compared and loaded. Of more than an option of
+/// cats-mgmtd says, or than 64 MiB, the oldest are dropped first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct History {
+    /// A commit that changed running, and is kept.
+    pub revision: crate::field::List<crate::generated::state::cats_system::Revision>,
+}
+
+impl crate::field::Branch for History {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "revision" => &mut self.revision,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("revision", &self.revision)]
+    }
+}
+
 /// An alarm that stands; the entry is gone when the alarm is cleared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alarm {
@@ -88,6 +301,9 @@ impl crate::field::Branch for Alarms {
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
+    /// The revisions of running that are kept: each can be compared and loaded. Of more than an option of
+    /// cats-mgmtd says, or than 64 MiB, the oldest are dropped first.
+    pub history: std::sync::Arc<crate::generated::state::cats_system::History>,
     /// Conditions that someone should act on.
     pub alarms: std::sync::Arc<crate::generated::state::cats_system::Alarms>,
 }
@@ -97,12 +313,13 @@ impl crate::field::Branch for System {
 
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
+            "history" => &mut self.history,
             "alarms" => &mut self.alarms,
             _ => return None,
         })
     }
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("alarms", &self.alarms)]
+        vec![("history", &self.history), ("alarms", &self.alarms)]
     }
 }
