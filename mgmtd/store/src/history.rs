@@ -6,7 +6,7 @@
 
 use crate::error::StoreError;
 use crate::record::{About, join, split};
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::os::unix::fs::OpenOptionsExt;
@@ -24,8 +24,9 @@ const INSTANCE: &str = "instance";
 /// Memory for pages, bytes.
 const CACHE: usize = 4 << 20;
 
-/// After so many revisions they are made durable, so that a crash leaves little to catch up with.
-const DURABLE_EACH: u32 = 256;
+/// So many revisions, or bytes of them, are written at once; a crash leaves no more to catch up with.
+const AT_ONCE: usize = 64;
+const AT_ONCE_BYTES: u64 = 1 << 20;
 
 /// How much is kept. Of what is more, the oldest goes first.
 #[derive(Debug, Clone, Copy)]
@@ -64,8 +65,17 @@ pub struct History {
     /// Each revision that is kept, in order, and its bytes.
     kept: VecDeque<(u64, u64)>,
     bytes: u64,
-    /// Revisions that are not durable.
-    fresh: u32,
+    /// Revisions that are not written, oldest first.
+    fresh: Vec<Fresh>,
+    fresh_bytes: u64,
+}
+
+/// A revision that is not written.
+#[derive(Debug)]
+struct Fresh {
+    number: u64,
+    head: Vec<u8>,
+    undo: Vec<u8>,
 }
 
 impl History {
@@ -77,7 +87,15 @@ impl History {
     pub fn open(dir: &Path, instance: &str, last: u64, limits: HistoryLimits) -> Result<Self, StoreError> {
         let path = dir.join("history.redb");
         let database = open(&path)?;
-        let mut history = Self { path, database, limits, kept: VecDeque::new(), bytes: 0, fresh: 0 };
+        let mut history = Self {
+            path,
+            database,
+            limits,
+            kept: VecDeque::new(),
+            bytes: 0,
+            fresh: Vec::new(),
+            fresh_bytes: 0,
+        };
         let found = history.begin(instance, last);
         let kept = history.said("read", found)?;
         history.bytes = kept.iter().map(|(_, size)| size).sum();
@@ -95,30 +113,30 @@ impl History {
         self.kept.front().map(|(revision, _)| *revision)
     }
 
-    /// Keeps a revision, and drops the oldest ones beyond the limits.
+    /// Keeps a revision, and drops the oldest ones beyond the limits. Revisions are written by many at once, since one
+    /// transaction costs more than what it writes here.
     ///
     /// # Errors
-    /// [`StoreError::History`]; then nothing has changed.
+    /// [`StoreError::History`]; then the history is to be opened anew.
     pub fn add(&mut self, revision: &Revision) -> Result<(), StoreError> {
         let number = revision.head.about.revision;
         let head = join(&revision.head, b"")?;
         let size = (head.len() + revision.undo.len()) as u64;
-        let mut kept = self.kept.clone();
         if self.last().is_some_and(|last| last + 1 != number) {
-            kept.clear();
+            self.kept.clear();
+            self.bytes = 0;
         }
-        kept.push_back((number, size));
-        let mut bytes: u64 = kept.iter().map(|(_, size)| size).sum();
-        while kept.len() > self.limits.revisions || bytes > self.limits.bytes {
-            let Some((_, size)) = kept.pop_front() else { break };
-            bytes -= size;
+        self.kept.push_back((number, size));
+        self.bytes += size;
+        while self.kept.len() > self.limits.revisions || self.bytes > self.limits.bytes {
+            let Some((_, size)) = self.kept.pop_front() else { break };
+            self.bytes -= size;
         }
-        let first = kept.front().map_or(number + 1, |(first, _)| *first);
-        let durable = self.fresh + 1 >= DURABLE_EACH;
-        let written = self.write(first, number, (&head, &revision.undo), durable);
-        self.said("write", written)?;
-        self.fresh = if durable { 0 } else { self.fresh + 1 };
-        (self.kept, self.bytes) = (kept, bytes);
+        self.fresh.push(Fresh { number, head, undo: revision.undo.clone() });
+        self.fresh_bytes += size;
+        if self.fresh.len() >= AT_ONCE || self.fresh_bytes >= AT_ONCE_BYTES {
+            return self.make_durable();
+        }
         Ok(())
     }
 
@@ -127,11 +145,10 @@ impl History {
     /// # Errors
     /// [`StoreError::History`].
     pub fn make_durable(&mut self) -> Result<(), StoreError> {
-        if self.fresh > 0 {
-            let done = self.database.begin_write().map_err(redb::Error::from);
-            let done = done.and_then(|transaction| transaction.commit().map_err(redb::Error::from));
-            self.said("make durable", done)?;
-            self.fresh = 0;
+        if !self.fresh.is_empty() {
+            self.said("write", self.write())?;
+            self.fresh.clear();
+            self.fresh_bytes = 0;
         }
         Ok(())
     }
@@ -142,8 +159,11 @@ impl History {
     /// [`StoreError::History`].
     pub fn heads(&self) -> Result<Vec<RevisionHead>, StoreError> {
         let texts = self.said("read", self.read_heads())?;
-        let heads = texts.iter().map(|text| split::<RevisionHead>(text).map(|(head, _)| head));
-        heads.collect::<Result<_, _>>().map_err(|what| self.failure("read", what))
+        let texts = texts.iter().chain(self.fresh.iter().map(|fresh| &fresh.head));
+        let heads = texts.map(|text| split::<RevisionHead>(text).map(|(head, _)| head));
+        let heads: Vec<RevisionHead> =
+            heads.collect::<Result<_, _>>().map_err(|what| self.failure("read", what))?;
+        Ok(heads.into_iter().filter(|head| self.keeps(head.about.revision)).collect())
     }
 
     /// The changes from `revision` back to the one before; none when it is not kept.
@@ -151,7 +171,13 @@ impl History {
     /// # Errors
     /// [`StoreError::History`].
     pub fn undo(&self, revision: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.said("read", self.read_undo(revision))
+        if !self.keeps(revision) {
+            return Ok(None);
+        }
+        match self.fresh.iter().find(|fresh| fresh.number == revision) {
+            Some(fresh) => Ok(Some(fresh.undo.clone())),
+            None => self.said("read", self.read_undo(revision)),
+        }
     }
 
     /// Bytes of all that is kept.
@@ -181,27 +207,24 @@ impl History {
         Ok(kept)
     }
 
-    /// Writes one revision, and drops those before `first`.
-    fn write(
-        &self,
-        first: u64,
-        number: u64,
-        (head, undo): (&[u8], &[u8]),
-        durable: bool,
-    ) -> Result<(), redb::Error> {
-        let mut transaction = self.database.begin_write()?;
-        if !durable {
-            transaction.set_durability(Durability::None)?;
-        }
+    fn keeps(&self, revision: u64) -> bool {
+        self.oldest().is_some_and(|oldest| oldest <= revision)
+            && self.last().is_some_and(|last| revision <= last)
+    }
+
+    /// Writes what is not written, and drops what is not kept any more.
+    fn write(&self) -> Result<(), redb::Error> {
+        let transaction = self.database.begin_write()?;
         {
             let (mut heads, mut undos) = (transaction.open_table(HEADS)?, transaction.open_table(UNDOS)?);
-            if first <= number {
-                heads.insert(number, head)?;
-                undos.insert(number, undo)?;
-            }
-            for (old, _) in self.kept.iter().take_while(|(old, _)| *old < first) {
-                heads.remove(*old)?;
-                undos.remove(*old)?;
+            let first = self.oldest().unwrap_or(u64::MAX);
+            heads.retain_in(..first, |_, _| false)?;
+            undos.retain_in(..first, |_, _| false)?;
+            for Fresh { number, head, undo } in &self.fresh {
+                if self.keeps(*number) {
+                    heads.insert(*number, head.as_slice())?;
+                    undos.insert(*number, undo.as_slice())?;
+                }
             }
         }
         transaction.commit()?;
