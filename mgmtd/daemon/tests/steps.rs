@@ -10,6 +10,7 @@ use cats_mgmtd_netconf::Answer;
 use cats_yang_tree::error::ErrorTag;
 use daemon::engine::Engine;
 use daemon::{Daemon, Place, Session, edit, text_of};
+use std::any::Any;
 
 const COMMIT: &str = "<commit/>";
 const CONFIRMED: &str = "<commit><confirmed/></commit>";
@@ -104,34 +105,37 @@ impl Round {
 
     /// Brings an operation to a step and kills the daemon there.
     fn kill_at(mut self, operation: &str, step: Step) {
-        self.go(operation, step);
+        let _unanswered = self.go(operation, step);
         self.daemon.kill();
     }
 
-    fn go(&mut self, operation: &str, step: Step) {
+    /// Gives back what the engine has not answered: dropped, it would end the connection, and a commit does not wait
+    /// for an engine that is gone.
+    fn go(&mut self, operation: &str, step: Step) -> Option<Box<dyn Any>> {
         if matches!(step, Step::Before) {
-            return;
+            return None;
         }
         self.session.send(operation);
         if matches!(step, Step::Sent) {
-            return;
+            return None;
         }
         let Call::Prepare { reply: plan, .. } = self.engine.call() else { panic!("a prepare") };
         if matches!(step, Step::Asked) {
-            return;
+            return Some(Box::new(plan));
         }
         plan.send(Ok(vec![])).unwrap();
         if matches!(step, Step::Planned) {
-            return;
+            return None;
         }
         let Call::Apply(_, applied) = self.engine.call() else { panic!("an apply") };
         if matches!(step, Step::Told) {
-            return;
+            return Some(Box::new(applied));
         }
         applied.send(Ok(())).unwrap();
         if matches!(step, Step::Answered) {
             assert_eq!(self.session.receive(), Some(Answer::Ok), "{operation}");
         }
+        None
     }
 
     /// Edits the candidate so that all of it carries `value`.
