@@ -86,7 +86,9 @@ impl Private {
         let new = match resolution {
             Resolution::RevertOnConflict => {
                 let settled = self.told.settled_in(schema, running);
-                let open: BTreeSet<_> = merge.conflicts().difference(&settled).cloned().collect();
+                // What settles a leaf of an entry may have taken the whole entry away.
+                let open = merge.conflicts().iter().filter(|place| !merge::is_related(place, &settled));
+                let open: BTreeSet<_> = open.cloned().collect();
                 if !open.is_empty() {
                     let errors = open.iter().map(|place| conflict(schema, place)).collect();
                     self.told = Told { running: running.clone(), open, settled };

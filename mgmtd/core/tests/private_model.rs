@@ -169,3 +169,21 @@ proptest! {
         }
     }
 }
+
+/// A conflict at a leaf of an entry that running has lost is settled by the removal of the entry.
+#[test]
+fn a_removal_settles_a_conflict_below_it() {
+    let mut run = Run::new();
+    let prefer = Step::Update(Resolution::PreferCandidate);
+    let conflict =
+        [(0, Step::Set(3, 1)), (1, Step::Set(3, 2)), (0, Step::Commit), (1, prefer), (0, Step::Remove(3))];
+    for (at, step) in conflict.into_iter().chain([
+        (0, Step::Commit),
+        (1, Step::Commit),
+        (1, Step::Remove(3)),
+        (1, Step::Commit),
+    ]) {
+        run.step(at, step);
+        run.compare();
+    }
+}
