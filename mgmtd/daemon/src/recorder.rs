@@ -15,6 +15,9 @@ use tokio::sync::mpsc;
 /// Jobs that may wait beside one of each session: the core has one commit in flight.
 const QUEUE: usize = 4;
 
+/// So many changes leave memory behind, once their undoing is written, that is worth giving back.
+const MANY: usize = 1_000;
+
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -90,6 +93,9 @@ impl Recorder {
         let Some(about) = recorded else { return };
         if !changes.is_empty() {
             self.keep(&about, running);
+            if changes.changes.len() >= MANY {
+                cats_yang_schema::return_memory();
+            }
         }
         self.compact(pending.as_deref());
     }
