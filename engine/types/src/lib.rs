@@ -5,6 +5,7 @@
 //! netlink, no I/O, no clock.
 
 mod address;
+mod advertisement;
 mod binding;
 mod decision;
 mod failure;
@@ -15,9 +16,14 @@ mod instruction;
 mod metric;
 mod path;
 mod reason;
+mod report;
 mod request;
 
 pub use address::SpecialAddress;
+pub use advertisement::{
+    Advertisement, AdvertisementContent, AgentInstruction, MetricRecord, SynchronisationCause, Withdrawal,
+    WithdrawalReason,
+};
 pub use binding::{
     Binding, BindingEvent, BindingStatus, Counters, Forward, InstallFailure, Lifetime, RemovalReason, Reverse,
 };
@@ -35,4 +41,8 @@ pub use path::{
     Segments, SegmentsError,
 };
 pub use reason::{Criterion, Ineligible, Loss, Measure, Win};
+pub use report::{
+    Freshness, InstanceCounts, Report, ReportCause, ReportKind, ReportedMetrics, ReportedTime, RequestTime,
+    Sample, UnixMicros,
+};
 pub use request::{Constraints, RequestFailure, ServiceRequest};
