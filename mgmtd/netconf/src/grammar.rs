@@ -10,7 +10,7 @@ use crate::rpc::{
 };
 use crate::scan;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
-use cats_yang_tree::xml::{MAX_NAMES, too_many_names};
+use cats_yang_tree::xml::{MAX_NAMES, document, too_many_names};
 use roxmltree::{Document, Node};
 
 /// `persist` and `persist-id` may be so long, bytes.
@@ -42,8 +42,8 @@ pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>
         let error = Error::new(ErrorType::Rpc, ErrorTag::TooBig, why);
         return Err(Box::new(Refused { attributes, error }));
     }
-    let document = Document::parse(text)
-        .map_err(|error| bare(malformed(format!("the message is not well-formed XML: {error}"))))?;
+    let document = document(text)
+        .map_err(|why| bare(malformed(format!("the message is not well-formed XML: {why}"))))?;
     let root = document.root_element();
     let attributes = echo(root, text);
     parse_root(root, text, attributes.clone()).map_err(|error| Box::new(Refused { attributes, error }))

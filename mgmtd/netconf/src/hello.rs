@@ -3,7 +3,8 @@
 use crate::framing::Framing;
 use crate::names::{BASE, BASE_1_0, BASE_1_1};
 use crate::reply::escape_text;
-use roxmltree::{Document, Node};
+use cats_yang_tree::xml;
+use roxmltree::Node;
 use thiserror::Error;
 
 /// Why a hello ends the session.
@@ -45,7 +46,7 @@ impl Hello {
     /// It is no hello.
     pub fn parse(message: &[u8]) -> Result<Self, HelloError> {
         let text = std::str::from_utf8(message).map_err(|error| HelloError::Malformed(error.to_string()))?;
-        let document = Document::parse(text).map_err(|error| HelloError::Malformed(error.to_string()))?;
+        let document = xml::parse(text).map_err(|error| HelloError::Malformed(error.message))?;
         let root = document.root_element();
         if !root.has_tag_name((BASE, "hello")) {
             return Err(HelloError::NotHello(root.tag_name().name().to_owned()));

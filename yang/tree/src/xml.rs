@@ -1,5 +1,6 @@
 //! XML: the guarded parser, names inside values, and the writer (RFC 7950 section 9, RFC 6241 section 3).
 
+mod characters;
 mod names;
 mod write;
 
@@ -38,8 +39,20 @@ pub fn parse(text: &str) -> Result<roxmltree::Document<'_>, Error> {
             format!("too many attributes or namespaces at byte {offset}: an element may have {MAX_NAMES}");
         return Err(Error::new(ErrorType::Rpc, ErrorTag::TooBig, what));
     }
-    roxmltree::Document::parse(text)
-        .map_err(|error| Error::new(ErrorType::Rpc, ErrorTag::MalformedMessage, format!("XML: {error}")))
+    document(text)
+        .map_err(|why| Error::new(ErrorType::Rpc, ErrorTag::MalformedMessage, format!("XML: {why}")))
+}
+
+/// Parses a document whose depth and names were looked at before. Refuses what is not well-formed, has a document
+/// type, holds a character that XML 1.0 does not allow, be it as a number, or declares another encoding than UTF-8.
+///
+/// # Errors
+/// Why it is refused.
+pub fn document(text: &str) -> Result<roxmltree::Document<'_>, String> {
+    if let Some(why) = characters::fault(text) {
+        return Err(why);
+    }
+    roxmltree::Document::parse(text).map_err(|error| error.to_string())
 }
 
 /// The byte at which a document exceeds [`MAX_DEPTH`]. Counts tags outside comments, CDATA and processing
