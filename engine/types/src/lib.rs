@@ -42,7 +42,7 @@ pub use path::{
 };
 pub use reason::{Criterion, Ineligible, Loss, Measure, Win};
 pub use report::{
-    Freshness, InstanceCounts, Report, ReportCause, ReportKind, ReportedMetrics, ReportedTime, RequestTime,
-    Sample, UnixMicros,
+    Freshness, InstanceCounts, Rejection, Report, ReportCause, ReportKind, ReportedMetrics, ReportedTime,
+    ReporterInstruction, RequestTime, Sample, UnixMicros,
 };
 pub use request::{Constraints, RequestFailure, ServiceRequest};

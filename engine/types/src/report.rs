@@ -106,6 +106,88 @@ pub struct Report {
     pub metrics: ReportedMetrics,
 }
 
+/// What a C-SMA tells an SCI back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReporterInstruction {
+    /// Every report of this instance up to this one is taken in, and those before it that were not are told of.
+    Acknowledge {
+        /// The instance.
+        csci_id: CsciId,
+        /// The latest report that was taken in.
+        freshness: Freshness,
+    },
+    /// A report was not taken in, or not yet.
+    Reject {
+        /// The instance.
+        csci_id: CsciId,
+        /// The report.
+        freshness: Freshness,
+        /// Why.
+        reason: Rejection,
+        /// The field and the bound, for people.
+        detail: String,
+    },
+    /// A full report is wanted now (SMA-1, SMA-9).
+    Pull {
+        /// The instance.
+        csci_id: CsciId,
+    },
+    /// Routine reports are wanted less often, until told otherwise; 0 as the SCI has it.
+    Pace {
+        /// Least time between routine reports.
+        min_interval: Duration,
+    },
+}
+
+/// Why a C-SMA does not take a report in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rejection {
+    /// A field is missing or is no value of its type.
+    Malformed,
+    /// A value is out of its range (SMA-3).
+    OutOfRange,
+    /// It is a duplicate, a replay, out of order, or its time is not now (SMA-5).
+    Stale,
+    /// Its values contradict each other or those of the site (SMA-6).
+    Inconsistent,
+    /// It changes too much at once and waits for an operator (SMA-4).
+    Quarantined,
+    /// The sender may not speak for the instance or the service (SMA-18).
+    Unauthorised,
+    /// The sender reports more often than it may (SMA-28).
+    TooOften,
+    /// There is no room for another instance (SMA-11).
+    Full,
+}
+
+impl Rejection {
+    /// Every reason, for codecs and counters.
+    pub const ALL: [Self; 8] = [
+        Self::Malformed,
+        Self::OutOfRange,
+        Self::Stale,
+        Self::Inconsistent,
+        Self::Quarantined,
+        Self::Unauthorised,
+        Self::TooOften,
+        Self::Full,
+    ];
+
+    /// The name in JSON and in YANG.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::OutOfRange => "out-of-range",
+            Self::Stale => "stale",
+            Self::Inconsistent => "inconsistent",
+            Self::Quarantined => "quarantined",
+            Self::Unauthorised => "unauthorised",
+            Self::TooOften => "too-often",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// The metrics of a report, each as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportedMetrics {
