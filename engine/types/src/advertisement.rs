@@ -10,6 +10,10 @@ pub struct Advertisement {
     pub agent: NodeId,
     /// The start of the C-SMA, and the count of its messages to this C-PS: the nonce, which never repeats.
     pub freshness: Freshness,
+    /// The sequence of the message that this one builds on: whoever has that one, and all before it, misses nothing
+    /// with this one. It is the message right before, but for the first one after a reconnection, which builds on
+    /// what was acknowledged. The first part of a snapshot builds on nothing: 0.
+    pub since: u64,
     /// When it was made, by the sender's clock.
     pub timestamp: UnixMicros,
     /// What it says.
@@ -85,9 +89,10 @@ pub enum WithdrawalReason {
 /// What a C-PS tells a C-SMA back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentInstruction {
-    /// Everything up to this message is taken in.
+    /// Everything up to this message is taken in. The first word on a new connection where the C-PS has a whole view
+    /// from before.
     Acknowledge(Freshness),
-    /// The whole view is wanted (SMA-23).
+    /// The whole view is wanted (SMA-23). The first word on a new connection where the C-PS has none.
     Synchronise(SynchronisationCause),
     /// These instances are wanted now; none named: those of the service.
     Query {
