@@ -1,7 +1,7 @@
 //! Identities, addresses and flows.
 
 use super::{DecodeError, Decoded, Problem, fault, narrow, refused, required};
-use crate::control_plane as pb;
+use crate::{control_plane as pb, metrics};
 use cats_engine_types::{
     CsId, CsciId, Family, FlowKey, FlowKeyError, Locator, NodeId, Protocol, TransactionId,
 };
@@ -52,34 +52,60 @@ impl TryFrom<pb::TransactionId> for TransactionId {
 }
 
 macro_rules! service_id {
-    ($name:ident) => {
-        impl From<&$name> for pb::ServiceId {
+    ($name:ident, $pb:ident) => {
+        impl From<&$name> for $pb::ServiceId {
             fn from(id: &$name) -> Self {
                 let id = match (id.as_number(), id.as_address()) {
-                    (Some(number), _) => Some(pb::service_id::Id::Number(number)),
-                    (None, address) => address.map(|address| pb::service_id::Id::Address(octets(address))),
+                    (Some(number), _) => Some($pb::service_id::Id::Number(number)),
+                    (None, address) => address.map(|address| $pb::service_id::Id::Address(octets(address))),
                 };
                 Self { id }
             }
         }
 
-        impl TryFrom<pb::ServiceId> for $name {
+        impl TryFrom<$pb::ServiceId> for $name {
             type Error = DecodeError;
 
-            fn try_from(message: pb::ServiceId) -> Decoded<Self> {
+            fn try_from(message: $pb::ServiceId) -> Decoded<Self> {
                 match message.id.ok_or_else(|| fault("id", Problem::Missing))? {
-                    pb::service_id::Id::Number(number) => {
+                    $pb::service_id::Id::Number(number) => {
                         Self::number(number).map_err(|error| refused("number")(&error))
                     }
-                    pb::service_id::Id::Address(octets) => Ok(Self::address(address("address", &octets)?)),
+                    $pb::service_id::Id::Address(octets) => Ok(Self::address(address("address", &octets)?)),
                 }
             }
         }
     };
 }
 
-service_id!(CsId);
-service_id!(CsciId);
+service_id!(CsId, pb);
+service_id!(CsciId, pb);
+service_id!(CsId, metrics);
+service_id!(CsciId, metrics);
+
+macro_rules! locator {
+    ($pb:ident) => {
+        impl From<&Locator> for $pb::Locator {
+            fn from(locator: &Locator) -> Self {
+                Self { address: octets(locator.address), port: locator.port.map(u32::from) }
+            }
+        }
+
+        impl TryFrom<$pb::Locator> for Locator {
+            type Error = DecodeError;
+
+            fn try_from(message: $pb::Locator) -> Decoded<Self> {
+                Ok(Self {
+                    address: address("address", &message.address)?,
+                    port: message.port.map(|number| port("port", number)).transpose()?,
+                })
+            }
+        }
+    };
+}
+
+locator!(pb);
+locator!(metrics);
 
 impl From<&SocketAddr> for pb::SocketAddress {
     fn from(socket: &SocketAddr) -> Self {
@@ -92,23 +118,6 @@ impl TryFrom<pb::SocketAddress> for SocketAddr {
 
     fn try_from(message: pb::SocketAddress) -> Decoded<Self> {
         Ok(Self::new(address("address", &message.address)?, port("port", message.port)?))
-    }
-}
-
-impl From<&Locator> for pb::Locator {
-    fn from(locator: &Locator) -> Self {
-        Self { address: octets(locator.address), port: locator.port.map(u32::from) }
-    }
-}
-
-impl TryFrom<pb::Locator> for Locator {
-    type Error = DecodeError;
-
-    fn try_from(message: pb::Locator) -> Decoded<Self> {
-        Ok(Self {
-            address: address("address", &message.address)?,
-            port: message.port.map(|number| port("port", number)).transpose()?,
-        })
     }
 }
 

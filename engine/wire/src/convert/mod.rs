@@ -1,22 +1,27 @@
-//! Conversions between the messages of `control_plane.proto` and `cats_engine_types`.
+//! Conversions between messages and `cats_engine_types`: those of `control_plane.proto`, and those of
+//! `collection.proto` and `northbound.proto`.
 //!
 //! Encoding is `From<&Word> for Message` and cannot fail; decoding is `TryFrom<Message> for Word` and names the
 //! field that the engine's types cannot hold.
 
+mod advertisement;
 mod binding;
 mod flow;
 mod forwarder;
 mod instruction;
+#[cfg(test)]
+pub(crate) mod metric_tests;
+mod report;
 mod request;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 
 /// Why a message is none of the engine's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
-    /// The fields that lead to the value, outermost first, joined by dots: `forward.key.client`.
+    /// The fields that lead to the value, outermost first, joined by dots: `forward.key.client`. Empty: the whole.
     pub field: String,
     /// What is wrong with it.
     pub problem: Problem,
@@ -45,6 +50,28 @@ pub enum Problem {
     /// An enumeration has a number that this release does not know.
     #[error("is the unknown number {0}")]
     UnknownNumber(i32),
+    /// A text is larger than is taken.
+    #[error("has {octets} octets; at most {max} are taken")]
+    TooLong {
+        /// Of the text.
+        octets: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// A text is no JSON.
+    #[error("is no JSON: {0}")]
+    Syntax(String),
+    /// A value of JSON is of another kind, in another unit, or out of what its type can hold.
+    #[error("is {found}; {expected} is expected")]
+    Expected {
+        /// The value, shortened.
+        found: String,
+        /// What the field takes.
+        expected: &'static str,
+    },
+    /// A member of a JSON object is there twice.
+    #[error("is there twice")]
+    Repeated,
     /// The engine's own type refuses the value.
     #[error("{0}")]
     Refused(String),
@@ -52,15 +79,18 @@ pub enum Problem {
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.field.is_empty() {
+            return write!(f, "the document {}", self.problem);
+        }
         write!(f, "field `{}` {}", self.field, self.problem)
     }
 }
 
 impl std::error::Error for DecodeError {}
 
-type Decoded<T> = Result<T, DecodeError>;
+pub(crate) type Decoded<T> = Result<T, DecodeError>;
 
-fn fault(field: &str, problem: Problem) -> DecodeError {
+pub(crate) fn fault(field: &str, problem: Problem) -> DecodeError {
     DecodeError { field: field.to_owned(), problem }
 }
 
@@ -94,4 +124,12 @@ where
     N: Copy + Into<u64>,
 {
     W::try_from(value).map_err(|_| fault(field, Problem::TooLarge { found: value.into(), max }))
+}
+
+/// A number that an enumeration must have.
+fn named<E: TryFrom<i32>>(field: &str, number: i32) -> Decoded<E> {
+    match number {
+        0 => Err(fault(field, Problem::Missing)),
+        _ => E::try_from(number).map_err(|_| fault(field, Problem::UnknownNumber(number))),
+    }
 }

@@ -46,7 +46,7 @@ impl TryFrom<pb::Constraints> for Constraints {
     }
 }
 
-fn score(field: &'static str, value: Option<u32>) -> Decoded<Option<Score>> {
+pub(super) fn score(field: &'static str, value: Option<u32>) -> Decoded<Option<Score>> {
     let Some(value) = value else { return Ok(None) };
     let value: u8 = narrow(field, value, 10)?;
     Score::try_from(value).map(Some).map_err(|error| refused(field)(&error))

@@ -7,18 +7,18 @@ use proptest::prelude::*;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-fn node() -> impl Strategy<Value = NodeId> {
+pub(crate) fn node() -> impl Strategy<Value = NodeId> {
     "[A-Za-z0-9][A-Za-z0-9._-]{0,63}".prop_map(|name| name.parse().unwrap())
 }
 
-fn csci_id() -> impl Strategy<Value = CsciId> {
+pub(crate) fn csci_id() -> impl Strategy<Value = CsciId> {
     prop_oneof![
         (1..=u32::MAX).prop_map(|number| CsciId::number(number).unwrap()),
         any::<IpAddr>().prop_map(CsciId::address)
     ]
 }
 
-fn cs_id() -> impl Strategy<Value = CsId> {
+pub(crate) fn cs_id() -> impl Strategy<Value = CsId> {
     csci_id().prop_map(|id| match (id.as_number(), id.as_address()) {
         (Some(number), _) => CsId::number(number).unwrap(),
         (None, address) => CsId::address(address.unwrap()),
@@ -40,7 +40,7 @@ fn key() -> impl Strategy<Value = FlowKey> {
         })
 }
 
-fn locator() -> impl Strategy<Value = Locator> {
+pub(crate) fn locator() -> impl Strategy<Value = Locator> {
     (any::<IpAddr>(), option::of(any::<u16>())).prop_map(|(address, port)| Locator { address, port })
 }
 
@@ -239,7 +239,7 @@ fn instruction() -> impl Strategy<Value = Instruction> {
 }
 
 /// Encodes to octets and back, so that presence and defaults of the protobuf encoding are part of it.
-fn through<W, M>(word: &W) -> W
+pub(crate) fn through<W, M>(word: &W) -> W
 where
     M: for<'a> From<&'a W> + prost::Message + Default,
     W: TryFrom<M, Error = super::DecodeError>,
