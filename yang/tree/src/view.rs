@@ -9,6 +9,7 @@ pub(crate) mod extent;
 pub(crate) mod origin;
 mod pick;
 pub(crate) mod subtree;
+mod term;
 pub(crate) mod trail;
 
 pub use origin::{Origin, Origins};

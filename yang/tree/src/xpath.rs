@@ -55,6 +55,8 @@ pub const MAX_NESTING: usize = 64;
 pub const MAX_DEPTH: u16 = 256;
 /// How many nodes an evaluation holds at a time; each takes about 60 octets.
 pub const MAX_NODES: usize = 1 << 20;
+/// How many places a filter selects; each takes some hundred octets.
+pub const MAX_PLACES: usize = 1 << 17;
 /// The longest string that an evaluation makes, in octets.
 pub const MAX_STRING: usize = 16 << 20;
 /// The longest pattern that `re-match()` takes, in octets.

@@ -4,138 +4,17 @@
 //! make it another. List entries keep their key leafs, as section 6.2.5 allows, so that they can be told apart.
 
 use super::extent::Extent;
+use super::term::{Group, Term};
 use super::trail::Trail;
 use crate::error::Error;
-use crate::path::{InstancePath, Key, Step};
-use crate::schema::{NodeId, NodeKind, Schema};
+use crate::path::{InstancePath, Key};
+use crate::schema::{NodeId, Schema};
 use crate::tree::{Branch, Child, Data, Entries, Tree};
-use crate::value::{Names, Token, Value};
+use crate::value::Value;
 use crate::xml;
-use roxmltree::Node;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// What one filter element asks of the node that it names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Term {
-    /// Content match nodes (section 6.2.5): each by the leafs that it may name, with the value that each must have.
-    matches: Vec<Vec<(NodeId, Value)>>,
-    /// Selection and containment nodes, by the node that they name.
-    picks: Vec<(NodeId, Term)>,
-    /// A selection or containment node stands here, even if the schema does not know it.
-    narrows: bool,
-}
-
-impl Term {
-    /// The term of the `<filter>` element itself.
-    pub(crate) fn parse(schema: &Schema, filter: Node<'_, '_>) -> Self {
-        let mut term = Self::inside(schema, None, filter);
-        // Section 6.4.2: an empty filter selects nothing.
-        term.narrows = true;
-        term
-    }
-
-    fn inside(schema: &Schema, parent: Option<NodeId>, element: Node<'_, '_>) -> Self {
-        let mut term = Term::default();
-        for child in element.children().filter(Node::is_element) {
-            let named = named(schema, parent, child);
-            match content(child) {
-                Some(text) => {
-                    let value = |id: NodeId| Some((id, value(schema, id, child, &text)?));
-                    term.matches.push(named.into_iter().filter_map(value).collect());
-                }
-                None => {
-                    term.narrows = true;
-                    let inner = |id| (id, Self::inside(schema, Some(id), child));
-                    term.picks.extend(named.into_iter().map(inner));
-                }
-            }
-        }
-        term
-    }
-
-    /// A selection node (section 6.2.4): everything below.
-    fn is_whole(&self) -> bool {
-        self.matches.is_empty() && !self.narrows
-    }
-
-    fn places(
-        &self,
-        schema: &Schema,
-        wanted: &dyn Fn(NodeId) -> bool,
-        above: &InstancePath,
-        out: &mut Vec<InstancePath>,
-    ) {
-        for (id, term) in self.picks.iter().filter(|(id, _)| wanted(*id)) {
-            let mut place = above.clone();
-            place.steps.push(Step { node: *id, key: None });
-            let matched = |node: &NodeId| wanted(*node) && !schema.is_key(*node);
-            match &schema.node(*id).kind {
-                // A match on what is to be fetched itself needs the container as a whole.
-                NodeKind::Container { .. }
-                    if term.narrows && !term.matches.iter().flatten().any(|(leaf, _)| matched(leaf)) =>
-                {
-                    term.places(schema, wanted, &place, out);
-                }
-                NodeKind::List { .. } => {
-                    if let Some(step) = place.steps.last_mut() {
-                        step.key = term.key(schema, *id);
-                    }
-                    out.push(place);
-                }
-                _ => out.push(place),
-            }
-        }
-    }
-
-    /// The key of the only entry that can match, if all keys of `list` are matched by content.
-    fn key(&self, schema: &Schema, list: NodeId) -> Option<Key> {
-        let keys = schema.list_keys(list);
-        // An element without a namespace may name a leaf beside the key, which then decides too.
-        let value = |id: &NodeId| {
-            self.matches.iter().find_map(|either| match either.as_slice() {
-                [(leaf, value)] if leaf == id => Some(value.clone()),
-                _ => None,
-            })
-        };
-        let values: Vec<Value> = keys.iter().map_while(value).collect();
-        (!keys.is_empty() && values.len() == keys.len()).then(|| Key::new(values))
-    }
-}
-
-/// The schema nodes that a filter element names: one, or without a namespace those of any module
-/// (section 6.2.1). Data have no attributes, so an attribute matches nothing (section 6.2.2).
-fn named(schema: &Schema, parent: Option<NodeId>, element: Node<'_, '_>) -> Vec<NodeId> {
-    let tag = element.tag_name();
-    if element.attributes().len() > 0 {
-        return Vec::new();
-    }
-    match tag.namespace() {
-        None | Some("") => schema.children_named(parent, tag.name()).collect(),
-        Some(namespace) => {
-            let module = schema.module_by_namespace(namespace);
-            module.and_then(|module| schema.child(parent, module, tag.name())).into_iter().collect()
-        }
-    }
-}
-
-/// The text of a content match node: white space around it does not count. None for other filter elements.
-fn content(element: Node<'_, '_>) -> Option<String> {
-    if element.children().any(|child| child.is_element()) {
-        return None;
-    }
-    // Comments and processing instructions split the text.
-    let text: String = element.children().filter(Node::is_text).filter_map(|part| part.text()).collect();
-    let text = text.trim_matches([' ', '\t', '\n', '\r']);
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn value(schema: &Schema, leaf: NodeId, element: Node<'_, '_>, text: &str) -> Option<Value> {
-    let resolve = xml::resolver(schema, element);
-    let names = Names { resolve: &resolve, inherit: false };
-    Value::parse(schema, schema.leaf_type(leaf)?, names, Token::Text, text).ok()
-}
 
 /// A compiled subtree filter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -145,15 +24,15 @@ impl Subtree {
     /// Of a `<filter>` or `<subtree-filter>` element as text. Unknown names and namespaces select nothing.
     ///
     /// # Errors
-    /// When the text is no XML, or nests too deep.
+    /// When the text is no XML, nests too deep, or asks for too much at once.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, Error> {
         let document = xml::parse(text)?;
-        Ok(Self(Term::parse(schema, document.root_element())))
+        Ok(Self(Term::parse(schema, document.root_element())?))
     }
 
     /// May it select anything at or below the top-level node `node`?
     pub fn touches(&self, node: NodeId) -> bool {
-        self.0.picks.iter().any(|(id, _)| *id == node)
+        self.0.picks.contains_key(&node)
     }
 
     /// The deepest places that hold all that it may select: containers, lists, or entries that are named by all their
@@ -173,52 +52,71 @@ struct Selector<'s> {
     extent: Extent<'s>,
     /// Branches looked into, which is what a selection costs.
     visited: Cell<usize>,
+    /// Terms that they were held against.
+    tried: Cell<usize>,
 }
 
 impl<'s> Selector<'s> {
     fn new(extent: Extent<'s>) -> Self {
-        Self { extent, visited: Cell::new(0) }
+        Self { extent, visited: Cell::new(0), tried: Cell::new(0) }
     }
 
     fn select(&self, tree: &Tree, filter: &Term) -> Tree {
-        Tree::from_root(self.branch(None, &tree.root, &[filter], &Trail::default()).unwrap_or_default())
+        let selected = self.terms(None, &tree.root, &Trail::default(), |_| vec![filter]);
+        Tree::from_root(selected.unwrap_or_default())
     }
 
-    /// The part of `branch` that any of `terms` selects; none for nothing.
+    /// The part of `branch` that any term of `groups` selects; none for nothing.
     fn branch(
         &self,
         parent: Option<NodeId>,
         branch: &Arc<Branch>,
-        terms: &[&Term],
+        groups: &[&Group],
         trail: &Trail<'_>,
+    ) -> Option<Arc<Branch>> {
+        self.terms(parent, branch, trail, |seen| {
+            let mut all = Vec::new();
+            groups.iter().for_each(|group| satisfied(seen, group, &mut all));
+            all
+        })
+    }
+
+    /// The part of `branch` that the terms select that it satisfies.
+    fn terms<'t>(
+        &self,
+        parent: Option<NodeId>,
+        branch: &Arc<Branch>,
+        trail: &Trail<'_>,
+        satisfied: impl FnOnce(&Branch) -> Vec<&'t Term>,
     ) -> Option<Arc<Branch>> {
         self.visited.set(self.visited.get() + 1);
         let seen = self.extent.level(parent, branch, trail);
         let mut out = Branch::default();
-        let mut picks: BTreeMap<NodeId, Vec<&Term>> = BTreeMap::new();
-        let mut listed: BTreeMap<NodeId, Vec<&Value>> = BTreeMap::new();
-        for term in terms {
+        let mut picks: BTreeMap<NodeId, Vec<&Group>> = BTreeMap::new();
+        let mut listed: BTreeMap<NodeId, BTreeSet<&Value>> = BTreeMap::new();
+        for term in satisfied(&seen) {
+            self.tried.set(self.tried.get() + 1);
             let Some(matched) = matched(&seen, term) else { continue };
             if !term.narrows {
                 return Some(self.whole(parent, branch, (&seen, matched), trail));
             }
             for (child, value) in matched {
                 match child.data {
-                    Data::LeafList(_) => listed.entry(child.id).or_default().push(value),
+                    Data::LeafList(_) => drop(listed.entry(child.id).or_default().insert(value)),
                     _ => out.put(child.clone()),
                 }
             }
-            for (id, term) in &term.picks {
-                picks.entry(*id).or_default().push(term);
+            for (id, group) in &term.picks {
+                picks.entry(*id).or_default().push(group);
             }
         }
         for (id, values) in listed {
             out.children.extend(seen.child(id).and_then(|child| only(child, &values)));
         }
         out.children.sort_by_key(|child| child.id);
-        for (id, terms) in picks {
+        for (id, groups) in picks {
             let Some(child) = seen.child(id) else { continue };
-            if let Some(data) = self.picked(child, &terms, trail) {
+            if let Some(data) = self.picked(child, &groups, trail) {
                 out.put(Child { data, ..child.clone() });
             }
         }
@@ -249,16 +147,16 @@ impl<'s> Selector<'s> {
         Arc::new(out)
     }
 
-    fn picked(&self, child: &Child, terms: &[&Term], trail: &Trail<'_>) -> Option<Data> {
-        if terms.iter().any(|term| term.is_whole()) {
+    fn picked(&self, child: &Child, groups: &[&Group], trail: &Trail<'_>) -> Option<Data> {
+        if groups.iter().any(|group| group.whole) {
             return Some(self.extent.data(child, trail));
         }
         match &child.data {
             Data::Container(inner) => {
                 let here = trail.inside(child.id, inner);
-                self.branch(Some(child.id), inner, terms, &here).map(Data::Container)
+                self.branch(Some(child.id), inner, groups, &here).map(Data::Container)
             }
-            Data::List(entries) => self.entries(child.id, entries, terms, trail),
+            Data::List(entries) => self.entries(child.id, entries, groups, trail),
             Data::Leaf(_) | Data::LeafList(_) | Data::Any(_) => None,
         }
     }
@@ -267,19 +165,16 @@ impl<'s> Selector<'s> {
         &self,
         list: NodeId,
         entries: &Arc<Entries<Arc<Branch>>>,
-        terms: &[&Term],
+        groups: &[&Group],
         trail: &Trail<'_>,
     ) -> Option<Data> {
-        let select = |entry: &Arc<Branch>, terms: &[&Term]| {
-            self.branch(Some(list), entry, terms, &trail.inside(list, entry))
-        };
-        let keys: Option<Vec<Key>> = terms.iter().map(|term| term.key(self.extent.schema, list)).collect();
+        let select = |entry: &Arc<Branch>| self.branch(Some(list), entry, groups, &trail.inside(list, entry));
+        let terms = groups.iter().flat_map(|group| group.terms());
+        let keys: Option<BTreeSet<Key>> = terms.map(|term| term.key(self.extent.schema, list)).collect();
         let found = match keys {
             Some(keys) => {
-                let mut wanted: BTreeMap<Key, Vec<&Term>> = BTreeMap::new();
-                keys.into_iter().zip(terms).for_each(|(key, term)| wanted.entry(key).or_default().push(term));
-                let found = wanted.into_iter().filter_map(|(key, terms)| {
-                    let part = select(entries.get(&key)?, &terms)?;
+                let found = keys.into_iter().filter_map(|key| {
+                    let part = select(entries.get(&key)?)?;
                     Some((key, part))
                 });
                 in_order(entries, found.collect())
@@ -288,7 +183,7 @@ impl<'s> Selector<'s> {
                 let mut all = true;
                 let mut out = Entries::new(entries.is_user_ordered());
                 for (key, entry) in entries.iter() {
-                    let part = select(entry, terms);
+                    let part = select(entry);
                     all &= part.as_ref().is_some_and(|part| Arc::ptr_eq(part, entry));
                     part.into_iter().for_each(|part| out.set(key.clone(), part));
                 }
@@ -300,6 +195,33 @@ impl<'s> Selector<'s> {
         };
         (!found.is_empty()).then(|| Data::List(Arc::new(found)))
     }
+}
+
+/// Adds the terms of `group` that may be satisfied by `seen`: those that are by its leafs, and the odd ones.
+fn satisfied<'t>(seen: &Branch, group: &'t Group, out: &mut Vec<&'t Term>) {
+    for (leafs, terms) in &group.shapes {
+        let found: Option<Vec<&Data>> = leafs.iter().map(|id| Some(&seen.child(*id)?.data)).collect();
+        let Some(found) = found else { continue };
+        let list = found.iter().find_map(|data| match data {
+            Data::LeafList(entries) => Some(entries),
+            Data::Leaf(_) | Data::Container(_) | Data::List(_) | Data::Any(_) => None,
+        });
+        // The values of its leafs, with `one` in the place of the leaf-list.
+        let with = |one: Option<&Value>| -> Option<Vec<Value>> {
+            let value = |data: &&Data| match data {
+                Data::Leaf(value) => Some(value.clone()),
+                Data::LeafList(_) => one.cloned(),
+                Data::Container(_) | Data::List(_) | Data::Any(_) => None,
+            };
+            found.iter().map(value).collect()
+        };
+        let mut look_up = |one| out.extend(with(one).and_then(|values| terms.get(&values)));
+        match list {
+            Some(entries) => entries.iter().for_each(|(_, value)| look_up(Some(value))),
+            None => look_up(None),
+        }
+    }
+    out.extend(&group.odd);
 }
 
 /// The children that satisfy the content match nodes of `term`; none unless all are satisfied.
@@ -325,7 +247,7 @@ fn has(entries: &Entries<Value>, value: &Value) -> bool {
 }
 
 /// The entries of a leaf-list that have one of these values.
-fn only(child: &Child, values: &[&Value]) -> Option<Child> {
+fn only(child: &Child, values: &BTreeSet<&Value>) -> Option<Child> {
     let Data::LeafList(entries) = &child.data else { return None };
     let mut out = Entries::new(entries.is_user_ordered());
     for (key, value) in entries.iter().filter(|(_, value)| values.contains(value)) {
@@ -393,5 +315,92 @@ mod tests {
         assert_eq!(visits("<rule><id>5</id></rule><rule><id>99999</id></rule>"), (2, 4));
         assert_eq!(visits("<item><name>100000</name></item>"), (0, 2), "it is not there");
         assert_eq!(visits("<item><size>2</size></item>"), (0, 100_002), "what is no key is searched for");
+    }
+
+    /// Of a filter with one element for each of many values, an entry is held against those that it satisfies.
+    #[test]
+    fn what_a_filter_costs_is_no_product_of_its_terms_and_the_entries() {
+        let (schema, tree) = many(1000);
+        let run = |filter: &str| {
+            let text = format!("<filter><top xmlns=\"urn:many\">{filter}</top></filter>");
+            let filter = Subtree::parse(&schema, &text).unwrap();
+            let extent = Extent { schema: &schema, source: &tree, defaults: Defaults::Explicit, depth: None };
+            let selector = Selector::new(extent);
+            let found = selector.select(&tree, &filter.0);
+            (found.count_values(), selector.tried.get())
+        };
+        let each =
+            |pattern: &str| (0..5000).map(|n| pattern.replace('#', &n.to_string())).collect::<String>();
+        assert_eq!(run(&each("<item><size>#</size></item>")), (2000, 1002));
+        assert_eq!(run(&each("<item><size>#</size><name/></item>")), (2000, 1002));
+        assert_eq!(run(&each("<item><size>2</size><name/><x>#</x></item>")), (0, 2));
+        assert_eq!(run(&each("<item><size/></item>")), (2000, 1002));
+        assert_eq!(run(&each("<item><name>#</name><size/></item>")), (2000, 1002));
+        assert_eq!(run(&each("<item><name>#</name></item><rule><id>#</id></rule>")), (3000, 2002));
+        let both = each("<item><size>#</size></item><item><name/></item>");
+        assert_eq!(run(&both), (2000, 2002), "with the entries as a whole and by parts");
+    }
+
+    #[test]
+    fn terms_of_a_leaf_list_are_found_by_the_values_that_are_there() {
+        let schema = SchemaBuilder::new()
+            .module("tags", "urn:tags", "t", |m| {
+                m.list("item", &["name"], |l| {
+                    l.leaf("name", Ty::uint32());
+                    l.leaf_list("tag", Ty::uint32());
+                    l.leaf_list("mark", Ty::uint32());
+                });
+            })
+            .build()
+            .unwrap();
+        let entry = |n: u32| {
+            format!(
+                "<item xmlns=\"urn:tags\"><name>{n}</name><tag>{n}</tag><tag>7</tag><mark>{n}</mark></item>"
+            )
+        };
+        let all: String = (0..3).map(entry).collect();
+        let ops = Ops::from_xml_str(&schema, &format!("<config>{all}</config>"), DefaultOperation::Merge);
+        let tree = crate::edit(&Tree::new(), &schema, ops.unwrap()).unwrap();
+        let names = |filter: &str| {
+            let text = format!("<filter xmlns=\"urn:tags\">{filter}</filter>");
+            let xml = crate::view(&tree, &schema, Defaults::Explicit)
+                .filter(&Subtree::parse(&schema, &text).unwrap())
+                .to_xml();
+            xml.matches("<name>").count()
+        };
+        assert_eq!(names("<item><tag>1</tag></item><item><tag>2</tag></item>"), 2);
+        assert_eq!(names("<item><tag>7</tag></item>"), 3);
+        assert_eq!(names("<item><tag>7</tag><tag>1</tag></item>"), 1, "both must be there");
+        assert_eq!(names("<item><tag>7</tag><mark>2</mark></item>"), 1);
+        assert_eq!(names("<item><tag>7</tag><name>0</name></item><item><tag>9</tag></item>"), 1);
+        assert_eq!(names("<item><name>1</name><name>2</name></item>"), 0, "it has one name");
+    }
+
+    #[test]
+    fn a_filter_of_too_many_sets_of_leafs_is_too_big() {
+        let leafs = 12_u32;
+        let schema = SchemaBuilder::new()
+            .module("wide", "urn:wide", "w", |m| {
+                m.list("item", &["l0"], |l| {
+                    for n in 0..leafs {
+                        l.leaf(&format!("l{n}"), Ty::uint32());
+                    }
+                });
+            })
+            .build()
+            .unwrap();
+        let term = |set: u32| {
+            let leaf = |n: u32| format!("<l{n}>1</l{n}>");
+            let all: String = (0..leafs).filter(|n| set & (1 << n) != 0).map(leaf).collect();
+            format!("<item>{all}</item>")
+        };
+        let parse = |sets: u32| {
+            let all: String = (1..=sets).map(term).collect();
+            Subtree::parse(&schema, &format!("<filter xmlns=\"urn:wide\">{all}</filter>"))
+        };
+        assert!(parse(1001).is_ok());
+        let error = parse(1002).unwrap_err();
+        assert_eq!(error.tag, crate::error::ErrorTag::TooBig);
+        assert!(error.message.contains("1001"), "{error}");
     }
 }

@@ -62,8 +62,10 @@ pub enum XPathError {
     #[error("evaluation ends after {limit} steps: ask for less, with keys in predicates and without '//'")]
     #[allow(missing_docs)]
     Steps { limit: u64 },
-    /// Evaluation holds more nodes at a time than [`super::MAX_NODES`].
-    #[error("evaluation holds more than {limit} nodes at a time: ask for less, with keys in predicates")]
+    /// Evaluation holds more nodes at a time than [`super::MAX_NODES`], or selects more than [`super::MAX_PLACES`].
+    #[error(
+        "evaluation takes more than {limit} nodes at a time: ask for less, with keys in predicates or for whole lists"
+    )]
     #[allow(missing_docs)]
     Nodes { limit: usize },
     /// Evaluation nests deeper than [`super::MAX_DEPTH`].

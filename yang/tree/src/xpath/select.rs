@@ -2,15 +2,16 @@
 
 use super::eval::Context;
 use super::names::Named;
-use super::place::Evaluation;
+use super::place::{Evaluation, Place, Verdict};
 use super::term::{Axis, Path, Term, Test};
-use super::{Accessible, Budget, Expr, Kind, XPathError};
+use super::{Accessible, Budget, Expr, Kind, MAX_PLACES, XPathError};
 use crate::path::{InstancePath, Step};
 use crate::schema::Schema;
 use crate::tree::Tree;
 
 /// The places that a filter selects of `tree`, for [`crate::View::at`]. All entries of a list, where nothing chooses
-/// among them, are one place without a key and are not visited. The text inside a leaf has the place of the leaf.
+/// among them, are one place without a key and are not visited. The text inside a leaf has the place of the leaf, and what
+/// stands below a place that was just selected is part of it. They come in any order, some of them maybe twice.
 ///
 /// # Errors
 /// When the value is no node-set, and those of [`Expr::evaluate`].
@@ -49,6 +50,9 @@ fn gather(
         for above in evaluation.steps_nodes(path, path.steps.len() - 1, context)? {
             for node in named.below(evaluation.node(above)) {
                 if evaluation.sees(node) && evaluation.count(above, node, context.depth)? > 0 {
+                    if places.len() >= MAX_PLACES {
+                        return Err(XPathError::Nodes { limit: MAX_PLACES });
+                    }
                     let mut place = evaluation.path(above);
                     place.steps.push(Step { node, key: None });
                     places.push(place);
@@ -57,10 +61,23 @@ fn gather(
         }
         return Ok(());
     }
-    let found = evaluation.nodes_of(term, context)?;
-    places.extend(found.into_iter().map(|place| evaluation.path(place)));
-    // A leaf and the text inside it have one place.
-    places.dedup();
+    evaluation.visit(term, context, &mut |evaluation, place| {
+        keep(evaluation, place, places)?;
+        Ok(Verdict::Drop)
+    })?;
+    Ok(())
+}
+
+/// Adds a place, unless it stands at or below the last one.
+fn keep(evaluation: &Evaluation<'_>, place: Place, places: &mut Vec<InstancePath>) -> Result<(), XPathError> {
+    let path = evaluation.path(place);
+    if places.last().is_some_and(|last| path.steps.starts_with(&last.steps)) {
+        return Ok(());
+    }
+    if places.len() >= MAX_PLACES {
+        return Err(XPathError::Nodes { limit: MAX_PLACES });
+    }
+    places.push(path);
     Ok(())
 }
 

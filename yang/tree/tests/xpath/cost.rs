@@ -1,7 +1,8 @@
 //! What evaluations cost, in steps.
 
 use crate::shop::Shop;
-use cats_yang_tree::xpath::{Budget, Outcome};
+use cats_yang_tree::xpath::{Accessible, Budget, Expr, MAX_PLACES, Outcome, Scope, XPathError, select};
+use cats_yang_tree::{InstancePath, xml};
 use std::fmt::Write as _;
 
 const ENTRIES: u64 = 10_000;
@@ -93,4 +94,30 @@ fn the_first_match_ends_the_search() {
         let taken = steps(&shop, &text, "true");
         assert!(taken < 200, "{text} takes {taken} steps");
     }
+}
+
+fn places(shop: &Shop, text: &str) -> Result<Vec<InstancePath>, XPathError> {
+    let element = format!("<filter xmlns=\"urn:shop\" select=\"{text}\"/>");
+    let document = xml::parse(&element).expect("the filter is XML");
+    let scope = Scope::of_element(&shop.schema, document.root_element());
+    let expression = Expr::parse(&shop.schema, text, scope)?;
+    select(&shop.schema, &shop.tree, &expression, Accessible::Stored, &mut Budget::new(10_000_000))
+}
+
+#[test]
+fn a_filter_holds_the_topmost_places_that_it_selects_and_not_what_is_below_them() {
+    let shop = stocked();
+    for (text, expected) in [("//*", 1), ("//node()|//*", 2), ("/*//*", 40_002), ("//item/*", 40_000)] {
+        let found = places(&shop, text).map(|places| places.len());
+        assert!(found.as_ref().is_ok_and(|found| *found <= expected), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_filter_that_selects_too_many_places_is_refused() {
+    let shop = stocked();
+    let union = ["//label"; 14].join("|");
+    assert_eq!(places(&shop, &union), Err(XPathError::Nodes { limit: MAX_PLACES }));
+    let whole = ["//size/label"; 2].join("|");
+    assert!(places(&shop, &whole).is_ok());
 }
