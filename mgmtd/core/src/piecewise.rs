@@ -5,10 +5,15 @@
 
 use crate::nacm::Access;
 use crate::types::Config;
-use cats_yang_tree::error::Error;
+use cats_yang_tree::error::{Error, ErrorTag, Errors};
 use cats_yang_tree::schema::{NodeId, Schema};
 use cats_yang_tree::{DefaultOperation, Tree, edit as apply, roxmltree, xml};
 use roxmltree::Node;
+
+/// The pieces of an edit may be read again up to so many times its length, and [`SLACK`] more: of one with long tags
+/// around many small pieces the rest is not done.
+const AGAIN: usize = 16;
+const SLACK: usize = 1 << 20;
 
 /// What can be done of `config`, and the errors of the rest; `errors` are those of the whole.
 pub(crate) fn edit(
@@ -24,11 +29,13 @@ pub(crate) fn edit(
     }
     let text = config.text();
     let Ok(document) = xml::parse(text) else { return (None, errors) };
-    let mut run = Run { schema, access, config, default, tree: tree.clone(), errors: Vec::new() };
+    let left = text.len().saturating_mul(AGAIN).saturating_add(SLACK);
+    let mut run =
+        Run { schema, access, config, default, tree: tree.clone(), errors: Errors::default(), left };
     let root = document.root_element();
     let around = Around { open: start_tag(root, text), close: end_tag(root, text) };
     run.children(root, None, &around, text);
-    (Some(run.tree), run.errors)
+    (Some(run.tree), run.errors.into_vec())
 }
 
 struct Run<'a> {
@@ -37,7 +44,9 @@ struct Run<'a> {
     config: &'a Config,
     default: DefaultOperation,
     tree: Tree,
-    errors: Vec<Error>,
+    errors: Errors,
+    /// Bytes that may still be read.
+    left: usize,
 }
 
 /// The tags that a piece stands between.
@@ -59,8 +68,16 @@ impl Run<'_> {
     }
 
     fn piece(&mut self, element: Node<'_, '_>, parent: Option<NodeId>, around: &Around, source: &str) {
+        if self.left == 0 {
+            return self.errors.push_with(|| {
+                let name = element.tag_name().name();
+                let why = "cannot be done whole, and would take too long in pieces: send smaller edits";
+                Error::application(ErrorTag::TooBig, format!("the edit, from '{name}' on, {why}"))
+            });
+        }
         let text = source.get(element.range()).unwrap_or_default();
         let part = format!("{}{text}{}", around.open, around.close);
+        self.left = self.left.saturating_sub(part.len());
         let done = self.config.parse_part(self.schema, &part, self.default).and_then(|ops| {
             self.access.may_request(&ops)?;
             apply(&self.tree, self.schema, ops)

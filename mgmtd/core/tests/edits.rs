@@ -8,7 +8,7 @@ use cats_mgmtd_core::{
     ComponentId, Datastore, DefaultOperation, ErrorOption, Filter, Output, READ_TIMEOUT, Reply, Request,
     Selection, Source, Target, TestOption,
 };
-use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::error::{Error, ErrorTag, MOST};
 use node::{Node, commit, config, edit, edit_with, knob};
 
 use Datastore::{Candidate, Running};
@@ -160,6 +160,24 @@ fn an_edit_with_an_error_does_nothing_unless_it_is_to_continue() {
     assert!(candidate.contains("<knob>1</knob>") && candidate.contains("<mode>m</mode>"), "{candidate}");
     assert!(candidate.contains("<name>b</name><size>2</size>"), "{candidate}");
     assert!(!candidate.contains("<size>0</size>") && !candidate.contains("<name>c</name>"), "{candidate}");
+}
+
+/// A long start tag around many pieces, none of which can be done: all of them together are as long as its square.
+#[test]
+fn an_edit_in_pieces_that_would_take_too_long_is_done_as_far_as_that() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    let wrong = format!("<item{}>{}</item>", " ".repeat(1 << 20), "<size>0</size>".repeat(10_000));
+    let request = cats_mgmtd_core::Edit {
+        test_option: TestOption::Set,
+        error_option: ErrorOption::ContinueOnError,
+        ..edit_with(&format!("<knob>1</knob>{wrong}<mode>m</mode>"))
+    };
+    let Reply::Errors(errors) = node.ask(a, Request::EditConfig(request)) else { panic!("it has errors") };
+    assert!(errors.len() <= MOST + 1, "{}", errors.len());
+    assert!(errors.iter().any(|error| error.tag == ErrorTag::TooBig), "{errors:?}");
+    let candidate = node.config(a, Candidate);
+    assert!(candidate.contains("<knob>1</knob>"), "{candidate}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::modules::Modules;
 use crate::names::{BASE, MONITORING, NMDA, YANG};
 use crate::path;
 use crate::rpc::Echo;
-use cats_yang_tree::error::{Error, ErrorInfo};
+use cats_yang_tree::error::{Error, ErrorInfo, in_one_answer};
 use std::borrow::Cow;
 
 /// What a request is answered with.
@@ -18,7 +18,7 @@ pub enum Reply {
     Schema(String),
     /// The output of any other operation: elements with their own namespace declarations. Empty is `<ok/>`.
     Output(String),
-    /// One `<rpc-error>` each; never empty (an empty one is sent as `operation-failed`).
+    /// One `<rpc-error>` each, up to a bound; never empty (an empty one is sent as `operation-failed`).
     Errors(Vec<Error>),
 }
 
@@ -50,11 +50,11 @@ pub fn write_reply(attributes: &Echo, reply: Reply, modules: &dyn Modules) -> Ve
         Reply::Output(content) if content.is_empty() => vec![head("<ok/></rpc-reply>")],
         Reply::Output(content) => vec![head(""), content, "</rpc-reply>".to_owned()],
         Reply::Errors(errors) => {
-            let mut out = head("");
-            for error in &errors {
+            let (mut out, none) = (head(""), errors.is_empty());
+            for error in &in_one_answer(errors) {
                 write_error(&mut out, error, modules);
             }
-            if errors.is_empty() {
+            if none {
                 let error = Error::application(
                     cats_yang_tree::error::ErrorTag::OperationFailed,
                     "the operation failed without a stated reason",

@@ -4,7 +4,7 @@ mod share;
 
 use share::share;
 
-use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::error::{Error, ErrorInfo, ErrorTag, Errors};
 use crate::ops::{Content, Op, Operation, Ops};
 use crate::path::{InstancePath, Key};
 use crate::schema::{NodeId, Schema};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// # Errors
 /// Every operation that cannot be done, in document order; the tree is then as it was.
 pub fn edit(tree: &Tree, schema: &Schema, ops: Ops) -> Result<Tree, Vec<Error>> {
-    let mut editor = Editor { schema, errors: Vec::new(), trail: InstancePath::default() };
+    let mut editor = Editor { schema, errors: Errors::default(), trail: InstancePath::default() };
     let mut root = tree.root.clone();
     for stage in ops.steps {
         root = match stage.replace_all {
@@ -27,19 +27,18 @@ pub fn edit(tree: &Tree, schema: &Schema, ops: Ops) -> Result<Tree, Vec<Error>> 
             false => editor.branch(root, stage.nodes),
         };
     }
-    if editor.errors.is_empty() { Ok(Tree::from_root(root)) } else { Err(editor.errors) }
+    if editor.errors.is_empty() { Ok(Tree::from_root(root)) } else { Err(editor.errors.into_vec()) }
 }
 
 struct Editor<'s> {
     schema: &'s Schema,
-    errors: Vec<Error>,
+    errors: Errors,
     trail: InstancePath,
 }
 
 impl Editor<'_> {
     fn fail(&mut self, error: Error) {
-        let path = self.trail.render(self.schema);
-        self.errors.push(error.at(path));
+        self.errors.push_with(|| error.at(self.trail.render(self.schema)));
     }
 
     fn missing(&mut self, node: NodeId) {

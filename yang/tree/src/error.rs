@@ -1,6 +1,10 @@
 //! The words of a management error, shared by everything that can refuse a configuration: RFC 6241 appendix A
 //! (`error-tag`), RFC 7950 section 15 (`error-app-tag`).
 
+mod many;
+
+pub use many::{Errors, MOST, in_one_answer};
+
 use std::fmt;
 
 /// `error-type` of RFC 6241 section 4.3: the layer in which the error occurred.

@@ -5,7 +5,7 @@ mod push;
 mod replace;
 mod xml;
 
-use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::error::{Error, ErrorInfo, ErrorTag, Errors};
 use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, Schema};
 use crate::tree::Place;
@@ -116,16 +116,18 @@ impl Op {
 
 /// What siblings must not do together: name one instance twice (`bad-element`), or give data for two cases of
 /// one choice (RFC 7950 section 8.3.1, `bad-element`).
-pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &[Op], errors: &mut Vec<Error>) {
+pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &[Op], errors: &mut Errors) {
     let mut steps: Vec<(NodeId, Option<&Key>)> = ops.iter().map(|op| (op.node, op.key())).collect();
     steps.sort_unstable();
     for pair in steps.windows(2) {
         if let [a, b] = pair
             && a == b
         {
-            let step = Step { node: a.0, key: a.1.cloned() };
-            let what = format!("'{}' stands twice in one edit; give it once", schema.node(a.0).name);
-            errors.push(bad_element(schema, parent, step, what));
+            errors.push_with(|| {
+                let step = Step { node: a.0, key: a.1.cloned() };
+                let what = format!("'{}' stands twice in one edit; give it once", schema.node(a.0).name);
+                bad_element(schema, parent, step, what)
+            });
         }
     }
     let mut taken: Vec<(NodeId, NodeId)> = Vec::new();
@@ -169,7 +171,8 @@ impl Ops {
     /// refused.
     ///
     /// # Errors
-    /// Every error that the input has by itself (names, values, keys, attributes), in document order.
+    /// The errors that the input has by itself (names, values, keys, attributes), in document order, as far as
+    /// [`Errors`] tells them.
     pub fn from_xml(
         schema: &Schema,
         config: roxmltree::Node<'_, '_>,

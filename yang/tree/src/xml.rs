@@ -139,7 +139,13 @@ fn write_fragment(out: &mut String, node: Node<'_, '_>, outer: Option<Node<'_, '
     let name = qualified(node, node.tag_name().namespace(), node.tag_name().name(), true);
     out.push('<');
     out.push_str(&name);
-    for namespace in node.namespaces() {
+    // Most elements declare nothing, and then have the namespaces of the one around them.
+    let inherits = outer.is_some_and(|outer| {
+        let pairs = node.namespaces().zip(outer.namespaces());
+        node.namespaces().len() == outer.namespaces().len()
+            && pairs.into_iter().all(|(a, b)| std::ptr::eq(a, b))
+    });
+    for namespace in node.namespaces().filter(|_| !inherits) {
         let known = outer.and_then(|outer| outer.lookup_namespace_uri(namespace.name()));
         if known != Some(namespace.uri()) && namespace.name() != Some("xml") {
             let _ = match namespace.name() {

@@ -3,7 +3,7 @@
 mod bench;
 
 use bench::{Bench, attribute, element, in_bench, path};
-use cats_yang_tree::error::{ErrorInfo, ErrorTag, ErrorType};
+use cats_yang_tree::error::{ErrorInfo, ErrorTag, ErrorType, MOST};
 use cats_yang_tree::schema::NodeKind;
 use cats_yang_tree::{
     DefaultOperation, Defaults, InstancePath, Operation, Ops, Tree, Value, diff, edit, validate,
@@ -388,5 +388,25 @@ fn many_inserts_at_one_place_keep_their_order() {
         });
         wanted.push("z".to_owned());
         assert_eq!(tags(&bench), wanted, "{place}");
+    }
+}
+
+#[test]
+fn of_very_many_errors_the_first_are_told_and_the_others_counted() {
+    let mut bench = Bench::with("<knob>1</knob>");
+    let count = 5000;
+    let mut cases: Vec<String> = Vec::new();
+    let each = |pattern: &str| (0..count).map(|n| pattern.replace('#', &n.to_string())).collect::<String>();
+    cases.push(each("<item><name>#</name><size>x</size></item>"));
+    cases.push(each("<item><size>1</size></item>"));
+    cases.push(each("<item/>"));
+    cases.push(each("<knob>1</knob>"));
+    cases.push(each("<item nc:operation=\"delete\"><name>#</name></item>"));
+    cases.push(each("<none/>"));
+    for case in cases {
+        let errors = bench.config(MERGE, &in_bench(&case)).expect_err("it has errors");
+        assert_eq!(errors.len(), MOST + 1, "{:.60}", case);
+        let last = errors.last().expect("the last one");
+        assert!(last.message.contains(" more errors"), "{last}");
     }
 }

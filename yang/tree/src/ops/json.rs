@@ -1,7 +1,7 @@
 //! Operations from RFC 7951 JSON.
 
 use super::{Content, Op, Operation, Ops, Stage, check_siblings};
-use crate::error::{Error, ErrorInfo, ErrorTag};
+use crate::error::{Error, ErrorInfo, ErrorTag, Errors};
 use crate::index::is_data;
 use crate::path::{InstancePath, Key, Step, is_positional};
 use crate::schema::{ModuleId, NodeId, NodeKind, Schema};
@@ -17,12 +17,12 @@ pub(super) fn read(
     operation: Operation,
     state: bool,
 ) -> Result<Ops, Vec<Error>> {
-    let mut reader = Reader { schema, state, errors: Vec::new(), trail: InstancePath::default() };
+    let mut reader = Reader { schema, state, errors: Errors::default(), trail: InstancePath::default() };
     let nodes = reader.members(None, config, operation);
     if reader.errors.is_empty() {
         return Ok(Ops { steps: vec![Stage { replace_all: false, nodes }] });
     }
-    Err(reader.errors)
+    Err(reader.errors.into_vec())
 }
 
 /// The operation on the instance `path`, whose value is `json`.
@@ -34,7 +34,7 @@ pub(super) fn read_at(
 ) -> Result<Op, Vec<Error>> {
     let mut trail = path.clone();
     let step = trail.steps.pop();
-    let mut reader = Reader { schema, state: false, errors: Vec::new(), trail };
+    let mut reader = Reader { schema, state: false, errors: Errors::default(), trail };
     let op = step.and_then(|step| match (&schema.node(step.node).kind, &step.key) {
         (NodeKind::List { .. }, Some(key)) => reader.within(step.clone(), |reader| {
             let children = reader.members(Some(step.node), json, operation.inside());
@@ -48,7 +48,7 @@ pub(super) fn read_at(
     });
     match op {
         Some(op) if reader.errors.is_empty() => Ok(op),
-        _ => Err(reader.errors),
+        _ => Err(reader.errors.into_vec()),
     }
 }
 
@@ -77,7 +77,7 @@ struct Reader<'s> {
     schema: &'s Schema,
     /// State nodes are taken too.
     state: bool,
-    errors: Vec<Error>,
+    errors: Errors,
     trail: InstancePath,
 }
 
@@ -88,8 +88,7 @@ fn op(node: NodeId, operation: Operation, content: Content) -> Op {
 impl Reader<'_> {
     fn fail(&mut self, tag: ErrorTag, name: &str, what: String) {
         let error = Error::application(tag, what).with(ErrorInfo::BadElement(name.to_owned()));
-        let path = self.trail.render(self.schema);
-        self.errors.push(error.at(path));
+        self.errors.push_with(|| error.at(self.trail.render(self.schema)));
     }
 
     fn within<T>(&mut self, step: Step, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
@@ -115,9 +114,7 @@ impl Reader<'_> {
                 self.member(node, json, operation, &mut ops);
             }
         }
-        let mut errors = Vec::new();
-        check_siblings(self.schema, &self.trail, &ops, &mut errors);
-        self.errors.append(&mut errors);
+        check_siblings(self.schema, &self.trail, &ops, &mut self.errors);
         ops
     }
 
@@ -241,8 +238,7 @@ impl Reader<'_> {
         match read_value(self.schema, node, json) {
             Ok(value) => Some(value),
             Err(error) => {
-                let path = self.trail.render(self.schema);
-                self.errors.push(error.at(path));
+                self.errors.push_with(|| error.at(self.trail.render(self.schema)));
                 None
             }
         }

@@ -1,23 +1,23 @@
 //! Other values for leafs, before an edit is applied.
 
 use super::{Content, Op, Ops};
-use crate::error::Error;
+use crate::error::{Error, Errors};
 use crate::path::{InstancePath, Key};
 use crate::value::Value;
 
 type Replacement<'a> = &'a mut dyn FnMut(&InstancePath, &Value) -> Result<Option<Value>, Error>;
 
 pub(super) fn values(ops: &mut Ops, replacement: Replacement<'_>) -> Result<(), Vec<Error>> {
-    let mut walk = Walk { path: InstancePath::default(), errors: Vec::new() };
+    let mut walk = Walk { path: InstancePath::default(), errors: Errors::default() };
     for stage in &mut ops.steps {
         walk.ops(&mut stage.nodes, replacement);
     }
-    if walk.errors.is_empty() { Ok(()) } else { Err(walk.errors) }
+    if walk.errors.is_empty() { Ok(()) } else { Err(walk.errors.into_vec()) }
 }
 
 struct Walk {
     path: InstancePath,
-    errors: Vec<Error>,
+    errors: Errors,
 }
 
 impl Walk {

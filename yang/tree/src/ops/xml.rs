@@ -1,7 +1,7 @@
 //! Operations from the XML of edit-config.
 
 use super::{Content, DefaultOperation, Op, Operation, Ops, Stage, check_siblings};
-use crate::error::{Error, ErrorInfo, ErrorTag, shown};
+use crate::error::{Error, ErrorInfo, ErrorTag, Errors, shown};
 use crate::index::is_data;
 use crate::path::{InstancePath, Key, Step, is_positional};
 use crate::schema::{NodeId, NodeKind, Schema};
@@ -18,7 +18,7 @@ pub(super) fn read(
     default: DefaultOperation,
     state: bool,
 ) -> Result<Ops, Vec<Error>> {
-    let mut reader = Reader { schema, state, errors: Vec::new(), trail: InstancePath::default() };
+    let mut reader = Reader { schema, state, errors: Errors::default(), trail: InstancePath::default() };
     let operation = match default {
         DefaultOperation::Merge => Operation::Merge,
         DefaultOperation::Replace => Operation::Replace,
@@ -26,7 +26,7 @@ pub(super) fn read(
     };
     let nodes = reader.children(None, config, operation);
     if !reader.errors.is_empty() {
-        return Err(reader.errors);
+        return Err(reader.errors.into_vec());
     }
     Ok(Ops { steps: vec![Stage { replace_all: default == DefaultOperation::Replace, nodes }] })
 }
@@ -35,7 +35,7 @@ struct Reader<'s> {
     schema: &'s Schema,
     /// State nodes are taken too.
     state: bool,
-    errors: Vec<Error>,
+    errors: Errors,
     trail: InstancePath,
 }
 
@@ -51,8 +51,7 @@ struct Attributes<'a> {
 
 impl<'s> Reader<'s> {
     fn fail(&mut self, error: Error) {
-        let path = self.trail.render(self.schema);
-        self.errors.push(error.at(path));
+        self.errors.push_with(|| error.at(self.trail.render(self.schema)));
     }
 
     fn children(&mut self, parent: Option<NodeId>, element: Node<'_, '_>, inherited: Operation) -> Vec<Op> {
@@ -75,9 +74,7 @@ impl<'s> Reader<'s> {
                 self.fail(error.with(ErrorInfo::BadElement(name.to_owned())));
             }
         }
-        let mut errors = Vec::new();
-        check_siblings(self.schema, &self.trail, &ops, &mut errors);
-        self.errors.append(&mut errors);
+        check_siblings(self.schema, &self.trail, &ops, &mut self.errors);
         ops
     }
 
