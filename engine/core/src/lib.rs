@@ -6,3 +6,5 @@
 
 pub mod config;
 pub mod cps;
+pub mod scope;
+pub mod sma;

@@ -1,0 +1,3 @@
+//! The C-SMA: what a path selector may believe of a site.
+
+pub mod northbound;
