@@ -30,6 +30,7 @@ impl From<&Advertisement> for pb::Advertisement {
             freshness: Some((&word.freshness).into()),
             timestamp_us: word.timestamp.0,
             content: Some(content),
+            since: word.since,
         }
     }
 }
@@ -54,6 +55,7 @@ impl TryFrom<pb::Advertisement> for Advertisement {
         Ok(Self {
             agent: node("agent", message.agent)?,
             freshness: required("freshness", message.freshness)?,
+            since: message.since,
             timestamp: UnixMicros(message.timestamp_us),
             content,
         })

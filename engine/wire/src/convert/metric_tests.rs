@@ -147,9 +147,15 @@ pub(crate) fn advertisement() -> impl Strategy<Value = Advertisement> {
     let delta = (vec(record(), 0..4), vec(withdrawal(), 0..4))
         .prop_map(|(records, withdrawals)| AdvertisementContent::Delta { records, withdrawals });
     let content = prop_oneof![snapshot, delta, Just(AdvertisementContent::Refresh)];
-    (node(), freshness(), any::<u64>(), content).prop_map(|(agent, freshness, timestamp, content)| {
-        Advertisement { agent, freshness, timestamp: UnixMicros(timestamp), content }
-    })
+    (node(), freshness(), any::<(u64, u64)>(), content).prop_map(
+        |(agent, freshness, (since, timestamp), content)| Advertisement {
+            agent,
+            freshness,
+            since,
+            timestamp: UnixMicros(timestamp),
+            content,
+        },
+    )
 }
 
 pub(crate) fn agent_instruction() -> impl Strategy<Value = AgentInstruction> {
@@ -247,6 +253,7 @@ fn a_record_out_of_range_is_refused_at_its_index() {
         freshness: Some(pb::Freshness { epoch: 1, sequence: 1 }),
         timestamp_us: 1,
         content: Some(pb::advertisement::Content::Delta(delta)),
+        since: 0,
     };
     let error = Advertisement::try_from(message).unwrap_err();
     assert_eq!(error.field, "delta.records[0].reputation");

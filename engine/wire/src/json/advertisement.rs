@@ -1,6 +1,6 @@
 //! Advertisements and what a C-PS answers.
 //!
-//! An advertisement is `{"agent", "epoch", "sequence", "timestamp"}` with one of `"snapshot": {"part", "last",
+//! An advertisement is `{"agent", "epoch", "sequence", "since", "timestamp"}` with one of `"snapshot": {"part", "last",
 //! "records"}`, `"delta": {"records", "withdrawals"}` and `"refresh": {}`. A record has the members of a report that
 //! are metrics, and `cs-id`, `csci-id`, `locator`, `taken` (µs since 1970), `valid-for` (ms) and `flagged`.
 
@@ -34,6 +34,7 @@ pub fn encode_advertisement(advertisement: &Advertisement) -> Vec<u8> {
     let mut object = Writer::default();
     object.put("agent", advertisement.agent.as_str());
     object.put_freshness(&advertisement.freshness);
+    object.put("since", advertisement.since.to_string());
     object.put("timestamp", advertisement.timestamp.0.to_string());
     match &advertisement.content {
         AdvertisementContent::Snapshot { part, last, records } => {
@@ -112,6 +113,7 @@ pub fn decode_advertisement(octets: &[u8]) -> Decoded<Advertisement> {
     Ok(Advertisement {
         agent: object.required("agent", parsed)?,
         freshness: freshness(&mut object)?,
+        since: object.required("since", u64)?,
         timestamp: UnixMicros(object.required("timestamp", u64)?),
         content,
     })
