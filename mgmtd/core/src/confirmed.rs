@@ -58,7 +58,8 @@ impl Ongoing {
         Self { pending: Arc::new(pending), ..self.clone() }
     }
 
-    fn is_abandoned(&self) -> bool {
+    /// Nobody can confirm it: it goes back.
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.pending.persist.is_none() && self.by.is_none()
     }
 }
@@ -246,6 +247,7 @@ impl Core {
     pub(crate) fn go_unrecorded(&mut self, error: &Error, now: Now) {
         self.take_over(now);
         self.record_later(error, now);
+        self.answer_endings();
     }
 
     pub(crate) fn record_later(&mut self, error: &Error, now: Now) {

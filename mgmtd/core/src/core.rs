@@ -4,6 +4,7 @@ use crate::commit::{Cause, Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
 use crate::datastores;
+use crate::ending::Ending;
 use crate::files::Files;
 use crate::history::History;
 use crate::library;
@@ -79,6 +80,7 @@ pub struct Core {
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
     pub(crate) history: History,
+    pub(crate) endings: Vec<Ending>,
     pub(crate) outputs: VecDeque<Output>,
     next_ticket: u64,
     pub(crate) started_us: u64,
@@ -112,6 +114,7 @@ impl Core {
             reads: Reads::default(),
             files: Files::default(),
             history: History::default(),
+            endings: Vec::new(),
             outputs,
             next_ticket: 1,
             started_us: now.unix_us,
@@ -243,11 +246,10 @@ impl Core {
             Request::Update { resolution } => self.update(session, resolution).map(Some),
             Request::Validate { source } => self.validate(session, source).map(|()| None),
             Request::CloseSession => {
-                self.reply(session, Ok(Reply::Ok));
-                self.end(session, End::Closed, now);
+                self.close(session, now);
                 Ok(None)
             }
-            Request::KillSession { session: victim } => self.kill(session, victim, now).map(Some),
+            Request::KillSession { session: victim } => self.kill(session, victim, now),
             Request::GetSchema { identifier, version, format } => {
                 monitoring::get_schema(&self.facts, &identifier, version.as_deref(), format.as_deref())
                     .map(Some)

@@ -2,11 +2,10 @@
 
 use crate::content;
 use crate::core::Core;
-use crate::output::{Event, Output};
 use crate::session::lock_denied;
 use crate::types::{
-    Config, Datastore, DefaultOperation, Edit, End, ErrorOption, NmdaDatastore, Now, Reply, SessionId,
-    Source, Target, TestOption,
+    Config, Datastore, DefaultOperation, Edit, ErrorOption, NmdaDatastore, Now, Reply, SessionId, Source,
+    Target, TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{Defaults, Tree, view};
@@ -212,50 +211,6 @@ impl Core {
     pub(crate) fn candidate_is_modified(&self) -> bool {
         // Shared parts compare by address.
         self.running != self.candidate
-    }
-
-    pub(crate) fn kill(&mut self, by: SessionId, victim: SessionId, now: Now) -> Result<Reply, Vec<Error>> {
-        let refused = |message: String| {
-            vec![
-                Error::protocol(ErrorTag::InvalidValue, message)
-                    .with(ErrorInfo::BadElement("session-id".to_owned())),
-            ]
-        };
-        if victim == by {
-            return Err(refused("a session cannot kill itself: use <close-session>".to_owned()));
-        }
-        if self.sessions.get(victim).is_none() {
-            return Err(refused(format!("there is no session {victim}")));
-        }
-        self.end(victim, End::Killed { by }, now);
-        self.outputs.push_back(Output::End { session: victim, why: End::Killed { by } });
-        Ok(Reply::Ok)
-    }
-
-    pub(crate) fn end(&mut self, session: SessionId, why: End, now: Now) {
-        let Some(user) = self.sessions.get(session).map(|session| session.peer.user.clone()) else { return };
-        let locks = self.sessions.close(session).unwrap_or_default();
-        self.privates.remove(&session);
-        self.reads.forget(session);
-        self.files.forget(session);
-        self.history.forget(session);
-        self.validations.retain(|_, validation| validation.session != session);
-        self.leave_ongoing(session);
-        if self.ends_with(session, why) {
-            let error = Error::protocol(ErrorTag::OperationFailed, "the session has ended");
-            self.fail_commit(vec![error], now);
-        }
-        self.released(&locks);
-        self.roll_back_if_due(now);
-        self.outputs.push_back(Output::Event(Event::SessionEnded { session, user, why }));
-    }
-
-    /// Does the commit on its way end with its session? What is decided does not, nor what a session that was lost
-    /// had asked for, unless it would be taken back at once.
-    fn ends_with(&self, session: SessionId, why: End) -> bool {
-        let Some(commit) = &self.commit else { return false };
-        let mine = commit.cause.session() == Some(session) && commit.is_undecided();
-        mine && (matches!(why, End::Killed { .. }) || self.is_volatile(&commit.cause))
     }
 }
 

@@ -236,6 +236,7 @@ impl Core {
             self.reply(session, result.map(|()| Reply::Ok));
         }
         self.roll_back_if_due(now);
+        self.answer_endings();
     }
 }
 

@@ -16,6 +16,7 @@ mod content;
 mod core;
 mod datastores;
 mod deciding;
+mod ending;
 mod files;
 mod history;
 mod library;

@@ -148,6 +148,58 @@ fn a_session_that_ends_takes_its_confirmed_commit_back_at_once() {
     }
 }
 
+/// RFC 6241 section 7.9: whoever asked for the end of the session finds what was before the confirmed commit.
+#[test]
+fn the_end_of_a_session_is_answered_when_its_confirmed_commit_is_taken_back() {
+    for closes in [true, false] {
+        let (mut node, a) = node_with(2);
+        let b = node.open("bob");
+        node.ok(a, confirmed(60, None));
+        node.ok(a, lock(Running));
+        node.hold_journal = true;
+        let (asker, request) = match closes {
+            true => (a, Request::CloseSession),
+            false => (b, Request::KillSession { session: a }),
+        };
+        node.send(asker, request);
+        assert_eq!(node.reply(asker), None, "the way back is not recorded yet");
+        node.answer_held();
+        assert_eq!(node.reply(asker), Some(Reply::Ok));
+        knob_is(&node, 1);
+        node.ok(b, lock(Running));
+    }
+}
+
+/// The same for a commit that is decided, and ends with its session only after that.
+#[test]
+fn the_end_of_a_session_is_answered_when_what_it_was_committing_is_settled() {
+    for (request, knob) in [(confirmed(60, None), 1), (commit(), 2)] {
+        let (mut node, a) = node_with(2);
+        let b = node.open("bob");
+        node.hold_journal = true;
+        node.send(a, request);
+        node.send(b, Request::KillSession { session: a });
+        while !node.held.is_empty() {
+            assert_eq!(node.reply(b), None);
+            node.answer_held();
+        }
+        assert_eq!(node.reply(b), Some(Reply::Ok));
+        knob_is(&node, knob);
+    }
+}
+
+#[test]
+fn the_end_of_a_session_is_answered_when_the_way_back_is_in_force_and_cannot_be_recorded() {
+    let (mut node, a) = node_with(2);
+    let b = node.open("bob");
+    node.ok(a, confirmed(60, None));
+    node.hold_journal = true;
+    node.send(b, Request::KillSession { session: a });
+    node.fail_held(Error::application(ErrorTag::OperationFailed, "no space left"));
+    assert_eq!(node.reply(b), Some(Reply::Ok));
+    knob_is(&node, 1);
+}
+
 #[test]
 fn a_persistent_confirmed_commit_outlives_its_session_and_any_session_confirms_it_by_its_name() {
     let (mut node, a) = node_with(2);

@@ -265,12 +265,12 @@ impl Run {
                 self.reference.end(by);
             }
             Step::Close(_) => {
-                self.expect(by, Request::CloseSession, true);
+                self.ends(by, Request::CloseSession, true);
                 self.reference.end(by);
             }
             Step::Kill(_, b) => {
                 let victim = self.session(b).expect("one is open");
-                self.expect(by, Request::KillSession { session: victim }, victim != by);
+                self.ends(by, Request::KillSession { session: victim }, victim != by);
                 if victim != by {
                     assert_eq!(self.node.ended.pop(), Some((victim, End::Killed { by })));
                     self.reference.end(victim);
@@ -290,6 +290,18 @@ impl Run {
             Step::Cancel(_, token) => self.cancel(by, token),
             Step::Open | Step::Attach | Step::Detach | Step::Pass(_) => {}
         }
+    }
+
+    /// The answer waits for the way back from a confirmed commit, if there is one.
+    fn ends(&mut self, by: SessionId, request: Request, good: bool) {
+        let asked = format!("{request:?}");
+        self.node.send(by, request);
+        if self.node.core.commit_in_flight() {
+            assert_eq!(self.node.reply(by), None, "{asked}");
+        }
+        self.answer_engine();
+        let reply = self.node.reply(by);
+        assert_eq!(reply == Some(Reply::Ok), good, "{asked} -> {reply:?}");
     }
 
     fn lock(&mut self, by: SessionId, target: Datastore) {

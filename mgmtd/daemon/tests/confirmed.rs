@@ -80,6 +80,25 @@ fn a_named_confirmed_commit_waits_on_after_a_kill_and_is_confirmed_by_its_name()
     assert_eq!(session.refused(CONFIRM).tag, ErrorTag::InvalidValue, "it waits no longer");
 }
 
+/// `persist` is a string without a length, so one of zero length is a name, and blanks are a part of one.
+#[test]
+fn a_name_may_be_empty_or_begin_with_a_blank() {
+    for name in ["", " night"] {
+        let place = Place::new();
+        let named = format!("<commit><confirmed/><persist>{name}</persist></commit>");
+        let (daemon, session) = committed(&place, &named);
+        drop(session);
+        daemon.kill();
+        let daemon = place.start();
+        let mut session = daemon.client();
+        assert_eq!(one(&mut session), "2", "it has a name");
+        assert_eq!(session.refused("<commit/>").tag, ErrorTag::InUse);
+        let wrong = "<commit><persist-id>night</persist-id></commit>";
+        assert_eq!(session.refused(wrong).tag, ErrorTag::InvalidValue);
+        session.ok(&format!("<commit><persist-id>{name}</persist-id></commit>"));
+    }
+}
+
 #[test]
 fn a_named_confirmed_commit_can_be_cancelled_after_a_kill() {
     let place = Place::new();

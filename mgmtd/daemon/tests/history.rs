@@ -119,9 +119,9 @@ fn a_revision_that_is_not_kept_a_number_that_is_none_and_a_candidate_of_another_
         (rollback(1), ErrorTag::InvalidValue, "the oldest one that is kept is 2"),
         (rollback(6), ErrorTag::InvalidValue, "the last one is 5"),
         (compare(1, None), ErrorTag::InvalidValue, "the oldest one that is kept is 2"),
-        (rollback(1).replace('1', "x"), ErrorTag::InvalidValue, "no number of a revision"),
+        (rollback(1).replace('1', "x"), ErrorTag::InvalidValue, "the number of a revision is expected"),
         (format!("<rollback xmlns=\"{EXEC}\"/>"), ErrorTag::MissingElement, "needs a <revision>"),
-        (rollback(1).replace("revision", "version"), ErrorTag::UnknownElement, "takes one <revision>"),
+        (rollback(1).replace("revision", "version"), ErrorTag::UnknownElement, "has no parameter <version>"),
     ] {
         let error = session.refused(&operation);
         assert_eq!(error.tag, tag, "{operation}: {error}");

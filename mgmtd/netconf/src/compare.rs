@@ -1,8 +1,8 @@
 //! `compare` of RFC 9144: what would have to be done to one datastore to make it another.
 
-use crate::grammar::Parameters;
 use crate::names::COMPARE;
 use crate::nmda::{NmdaDatastore, filter, filter_xml};
+use crate::parameters::Parameters;
 use crate::reply::escape_text;
 use crate::retrieval::Filter;
 use crate::rpc::{Operation, operation_not_supported};
@@ -42,14 +42,14 @@ pub(crate) fn parse(given: &Parameters<'_, '_, '_>, name: &str) -> Result<Option
         return Ok(None);
     }
     given.only(&["source", "target", "all", "report-origin", "subtree-filter", "xpath-filter"])?;
-    if given.optional("report-origin")?.is_some() {
+    if given.flag("report-origin")? {
         let error = operation_not_supported("compare with report-origin");
         return Err(error.with(ErrorInfo::BadElement("report-origin".to_owned())));
     }
     let compare = Compare {
         source: NmdaDatastore::of(given.required("source")?)?,
         target: NmdaDatastore::of(given.required("target")?)?,
-        all: given.optional("all")?.is_some(),
+        all: given.flag("all")?,
         filter: filter(given)?,
     };
     Ok(Some(Operation::Compare(Box::new(compare))))

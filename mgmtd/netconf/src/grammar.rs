@@ -3,10 +3,11 @@
 use crate::compare;
 use crate::fragment::XmlFragment;
 use crate::names::{BASE, COMPARE, EXEC, MONITORING, NMDA, PRIVATE_CANDIDATE, WITH_DEFAULTS};
-use crate::nmda::{self, NmdaDatastore};
+use crate::nmda;
+use crate::parameters::{Parameters, invalid_value, missing_element, no_text, string_of, word_of};
 use crate::rpc::{
-    CommitOptions, Confirmed, Content, Datastore, DefaultOperation, Echo, ErrorOption, Operation, Resolution,
-    Rpc, Source, Target, TestOption, operation_not_supported,
+    CommitOptions, Confirmed, Echo, ErrorOption, Operation, Resolution, Rpc, TestOption,
+    operation_not_supported,
 };
 use crate::scan;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
@@ -106,6 +107,7 @@ fn parse_root(root: Node<'_, '_>, source: &str, attributes: Echo) -> Result<Rpc,
             .with(ErrorInfo::BadAttribute("message-id".to_owned()))
             .with(ErrorInfo::BadElement("rpc".to_owned())));
     };
+    no_text(root).map_err(|error| Error { kind: ErrorType::Rpc, ..error })?;
     let mut operations = root.children().filter(Node::is_element);
     let Some(operation) = operations.next() else {
         return Err(rpc_error(ErrorTag::MissingElement, "<rpc> has no operation".to_owned())
@@ -161,7 +163,7 @@ fn parse_base(given: Parameters<'_, '_, '_>, name: &str) -> Result<Operation, Er
         "commit" => Operation::Commit(commit(&given)?),
         "cancel-commit" => {
             given.only(&["persist-id"])?;
-            Operation::CancelCommit { persist_id: given.token("persist-id")? }
+            Operation::CancelCommit { persist_id: token(&given, "persist-id")? }
         }
         "discard-changes" => {
             given.only(&[])?;
@@ -231,22 +233,54 @@ fn edit_config(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
 /// RFC 6241 section 8.4.5.1. What makes sense for a confirmed commit only is refused without `<confirmed/>`.
 fn commit(given: &Parameters<'_, '_, '_>) -> Result<CommitOptions, Error> {
     given.only_and(&["confirmed", "confirm-timeout", "persist", "persist-id"], (EXEC, "comment"))?;
-    let confirmed = given.optional("confirmed")?.is_some();
-    let timeout_s = given.timeout()?;
-    let persist = given.token("persist")?;
-    let persist_id = given.token("persist-id")?;
+    let confirmed = given.flag("confirmed")?;
+    let timeout_s = timeout(given)?;
+    let persist = token(given, "persist")?;
+    let persist_id = token(given, "persist-id")?;
     let alone = [(timeout_s.is_some(), "confirm-timeout"), (persist.is_some(), "persist")];
     if let Some((_, name)) = alone.into_iter().find(|(given, _)| *given && !confirmed) {
         return Err(missing_element("confirmed", format!("<{name}> goes with <confirmed/> only")));
     }
     let timeout_s = timeout_s.unwrap_or(Confirmed::DEFAULT_TIMEOUT_S);
-    let (confirmed, comment) = (confirmed.then_some(Confirmed { timeout_s, persist }), given.comment()?);
+    let (confirmed, comment) = (confirmed.then_some(Confirmed { timeout_s, persist }), comment(given)?);
     Ok(CommitOptions { confirmed, persist_id, comment })
+}
+
+/// `confirm-timeout`.
+fn timeout(given: &Parameters<'_, '_, '_>) -> Result<Option<u32>, Error> {
+    let expected = "a number of seconds from 1 to 4294967295";
+    match given.number("confirm-timeout", expected)? {
+        Some(0) => Err(invalid_value("confirm-timeout", "0", expected)),
+        seconds => Ok(seconds),
+    }
+}
+
+/// `persist` or `persist-id`: a string of any content, and of zero length too.
+fn token(given: &Parameters<'_, '_, '_>, name: &'static str) -> Result<Option<String>, Error> {
+    let Some(token) = given.string(name)? else { return Ok(None) };
+    if token.len() > TOKEN_MAX {
+        let message = format!("<{name}> has {} bytes; at most {TOKEN_MAX} are accepted", token.len());
+        let error = Error::protocol(ErrorTag::InvalidValue, message);
+        return Err(error.with(ErrorInfo::BadElement(name.to_owned())));
+    }
+    Ok(Some(token))
+}
+
+/// `comment` of `cats-exec`.
+fn comment(given: &Parameters<'_, '_, '_>) -> Result<Option<String>, Error> {
+    let Some(comment) = given.string("comment")? else { return Ok(None) };
+    let length = comment.chars().count();
+    if (1..=COMMENT_MAX).contains(&length) {
+        return Ok(Some(comment));
+    }
+    let message = format!("<comment> has {length} characters; 1 to {COMMENT_MAX} are accepted");
+    let error = Error::protocol(ErrorTag::InvalidValue, message);
+    Err(error.with(ErrorInfo::BadElement("comment".to_owned())))
 }
 
 fn kill_session(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
     given.only(&["session-id"])?;
-    let text = text_of(given.required("session-id")?);
+    let text = word_of(given.required("session-id")?)?;
     match text.parse() {
         Ok(session_id) if session_id > 0 => Ok(Operation::KillSession { session_id }),
         _ => Err(invalid_value("session-id", &text, "a number of 1 to 4294967295")),
@@ -255,8 +289,9 @@ fn kill_session(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
 
 fn get_schema(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
     given.only(&["identifier", "version", "format"])?;
-    let identifier = text_of(given.required("identifier")?);
-    let version = given.optional("version")?.map(text_of).filter(|version| !version.is_empty());
+    let identifier = string_of(given.required("identifier")?)?;
+    // Of a module without a revision it is a string of zero length.
+    let version = given.string("version")?;
     let format = match given.optional("format")? {
         Some(node) => Some(identity(node)?),
         None => None,
@@ -266,7 +301,7 @@ fn get_schema(given: &Parameters<'_, '_, '_>) -> Result<Operation, Error> {
 
 /// The local name of an identityref whose identities are those of ietf-netconf-monitoring.
 fn identity(node: Node<'_, '_>) -> Result<String, Error> {
-    let text = text_of(node);
+    let text = word_of(node)?;
     let (namespace, name) = match text.split_once(':') {
         Some((prefix, name)) => (node.lookup_namespace_uri(Some(prefix)), name),
         None => (Some(MONITORING), text.as_str()),
@@ -277,247 +312,10 @@ fn identity(node: Node<'_, '_>) -> Result<String, Error> {
     Err(invalid_value("format", &text, "an identity of ietf-netconf-monitoring, such as yang"))
 }
 
-/// The parameters of one operation: its child elements.
-pub(crate) struct Parameters<'n, 'd, 's> {
-    operation: Node<'n, 'd>,
-    source: &'s str,
-}
-
-impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
-    fn of(operation: Node<'n, 'd>, source: &'s str) -> Self {
-        Self { operation, source }
-    }
-
-    pub(crate) fn elements(&self) -> impl Iterator<Item = Node<'n, 'd>> {
-        self.operation.children().filter(Node::is_element)
-    }
-
-    /// Refuses parameters that the operation does not have.
-    pub(crate) fn only(&self, names: &[&str]) -> Result<(), Error> {
-        self.only_and(names, ("", ""))
-    }
-
-    /// The same, with one more parameter, which another module gives the operation.
-    fn only_and(&self, names: &[&str], more: (&str, &str)) -> Result<(), Error> {
-        for node in self.elements() {
-            let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace().unwrap_or_default());
-            let own = self.operation.tag_name().namespace().unwrap_or_default();
-            if namespace == own && names.contains(&name) || (namespace, name) == more {
-                continue;
-            }
-            let operation = self.operation.tag_name().name();
-            return Err(Error::protocol(
-                ErrorTag::UnknownElement,
-                format!("<{operation}> has no parameter <{name}> of namespace '{namespace}' here"),
-            )
-            .with(ErrorInfo::BadElement(name.to_owned())));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn optional(&self, name: &'static str) -> Result<Option<Node<'n, 'd>>, Error> {
-        let mut found = self.elements().filter(|node| node.tag_name().name() == name);
-        let first = found.next();
-        if found.next().is_some() {
-            return Err(Error::protocol(ErrorTag::BadElement, format!("<{name}> is given twice"))
-                .with(ErrorInfo::BadElement(name.to_owned())));
-        }
-        Ok(first)
-    }
-
-    pub(crate) fn required(&self, name: &'static str) -> Result<Node<'n, 'd>, Error> {
-        self.optional(name)?.ok_or_else(|| {
-            let operation = self.operation.tag_name().name();
-            missing_element(name, format!("<{operation}> needs a <{name}>"))
-        })
-    }
-
-    pub(crate) fn fragment(&self, node: Node<'_, '_>) -> XmlFragment {
-        XmlFragment::cut(node, self.source)
-    }
-
-    /// `confirm-timeout`.
-    fn timeout(&self) -> Result<Option<u32>, Error> {
-        let Some(node) = self.optional("confirm-timeout")? else { return Ok(None) };
-        let text = text_of(node);
-        match text.parse() {
-            Ok(seconds) if seconds > 0 => Ok(Some(seconds)),
-            _ => Err(invalid_value("confirm-timeout", &text, "a number of seconds from 1 to 4294967295")),
-        }
-    }
-
-    /// `persist` or `persist-id`.
-    fn token(&self, name: &'static str) -> Result<Option<String>, Error> {
-        let Some(token) = self.optional(name)?.map(text_of) else { return Ok(None) };
-        if token.len() > TOKEN_MAX {
-            let message = format!("<{name}> has {} bytes; at most {TOKEN_MAX} are accepted", token.len());
-            let error = Error::protocol(ErrorTag::InvalidValue, message);
-            return Err(error.with(ErrorInfo::BadElement(name.to_owned())));
-        }
-        Ok(Some(token))
-    }
-
-    /// `comment` of `cats-exec`.
-    fn comment(&self) -> Result<Option<String>, Error> {
-        let Some(comment) = self.optional("comment")?.map(text_of) else { return Ok(None) };
-        let length = comment.chars().count();
-        if (1..=COMMENT_MAX).contains(&length) {
-            return Ok(Some(comment));
-        }
-        let message = format!("<comment> has {length} characters; 1 to {COMMENT_MAX} are accepted");
-        let error = Error::protocol(ErrorTag::InvalidValue, message);
-        Err(error.with(ErrorInfo::BadElement("comment".to_owned())))
-    }
-
-    pub(crate) fn default_operation(&self) -> Result<DefaultOperation, Error> {
-        self.choice(
-            "default-operation",
-            &[
-                ("merge", DefaultOperation::Merge),
-                ("replace", DefaultOperation::Replace),
-                ("none", DefaultOperation::None),
-            ],
-        )
-    }
-
-    /// The one element inside of `<source>` or `<target>`.
-    fn place(&self, name: &'static str) -> Result<Node<'n, 'd>, Error> {
-        let outer = self.required(name)?;
-        let mut inner = outer.children().filter(Node::is_element);
-        let first = inner.next().ok_or_else(|| {
-            missing_element(name, format!("<{name}> is empty: it needs a datastore, such as <candidate/>"))
-        })?;
-        if let Some(second) = inner.next() {
-            let second = second.tag_name().name();
-            return Err(Error::protocol(
-                ErrorTag::BadElement,
-                format!("<{name}> has a second element, <{second}>"),
-            )
-            .with(ErrorInfo::BadElement(second.to_owned())));
-        }
-        Ok(first)
-    }
-
-    fn datastore(&self, name: &'static str) -> Result<Datastore, Error> {
-        datastore(self.place(name)?, name)
-    }
-
-    fn source(&self) -> Result<Source, Error> {
-        let node = self.place("source")?;
-        if node.has_tag_name((BASE, "config")) {
-            return Ok(Source::Config(Content::Inline(self.fragment(node))));
-        }
-        if node.has_tag_name((BASE, "url")) {
-            return Ok(Source::Config(Content::Url(text_of(node))));
-        }
-        datastore(node, "source").map(Source::Datastore)
-    }
-
-    fn target(&self) -> Result<Target, Error> {
-        let node = self.place("target")?;
-        if node.has_tag_name((BASE, "url")) {
-            return Ok(Target::Url(text_of(node)));
-        }
-        datastore(node, "target").map(Target::Datastore)
-    }
-
-    /// `<config>` or `<url>` of edit-config and edit-data.
-    pub(crate) fn content(&self) -> Result<Content, Error> {
-        match (self.optional("config")?, self.optional("url")?) {
-            (Some(config), None) => Ok(Content::Inline(self.fragment(config))),
-            (None, Some(url)) => Ok(Content::Url(text_of(url))),
-            (None, None) => self.required("config").map(|config| Content::Inline(self.fragment(config))),
-            (Some(_), Some(_)) => {
-                let message = "<config> and <url> exclude each other";
-                Err(Error::protocol(ErrorTag::BadElement, message)
-                    .with(ErrorInfo::BadElement("url".to_owned())))
-            }
-        }
-    }
-
-    /// The target of `lock` and `unlock`, which RFC 8526 section 3.2 lets be named by an identity.
-    fn lockable(&self) -> Result<Datastore, Error> {
-        let node = self.place("target")?;
-        if !node.has_tag_name((NMDA, "datastore")) {
-            return datastore(node, "target");
-        }
-        match NmdaDatastore::of(node)? {
-            NmdaDatastore::Running => Ok(Datastore::Running),
-            NmdaDatastore::Candidate => Ok(Datastore::Candidate),
-            NmdaDatastore::Intended | NmdaDatastore::Operational => {
-                let expected = "a datastore that is written, running or candidate,";
-                Err(invalid_value("datastore", &text_of(node), expected))
-            }
-        }
-    }
-
-    /// The source of `validate`, which RFC 8526 section 3.2 lets be named by an identity.
-    fn validated(&self) -> Result<Source, Error> {
-        let node = self.place("source")?;
-        if !node.has_tag_name((NMDA, "datastore")) {
-            return self.source();
-        }
-        match NmdaDatastore::of(node)? {
-            // What is intended is what runs.
-            NmdaDatastore::Running | NmdaDatastore::Intended => Ok(Source::Datastore(Datastore::Running)),
-            NmdaDatastore::Candidate => Ok(Source::Datastore(Datastore::Candidate)),
-            NmdaDatastore::Operational => {
-                let expected = "a datastore of configuration: running, candidate or intended";
-                Err(invalid_value("datastore", &text_of(node), expected))
-            }
-        }
-    }
-
-    fn choice<T: Copy + Default>(&self, name: &'static str, values: &[(&str, T)]) -> Result<T, Error> {
-        match self.optional(name)? {
-            Some(node) => choice_of(name, &text_of(node), values),
-            None => Ok(T::default()),
-        }
-    }
-}
-
-/// The value that a word stands for.
-pub(crate) fn choice_of<T: Copy>(name: &str, text: &str, values: &[(&str, T)]) -> Result<T, Error> {
-    let found = values.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-    found.ok_or_else(|| {
-        let words: Vec<_> = values.iter().map(|(word, _)| *word).collect();
-        invalid_value(name, text, &format!("one of {}", words.join(", ")))
-    })
-}
-
-fn datastore(node: Node<'_, '_>, place: &str) -> Result<Datastore, Error> {
-    let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace());
-    match (namespace, name) {
-        (Some(BASE), "running") => Ok(Datastore::Running),
-        (Some(BASE), "candidate") => Ok(Datastore::Candidate),
-        (_, _) => Err(Error::protocol(
-            ErrorTag::UnknownElement,
-            format!("<{name}> in <{place}> is not supported: running and candidate are"),
-        )
-        .with(ErrorInfo::BadElement(name.to_owned()))),
-    }
-}
-
-pub(crate) fn text_of(node: Node<'_, '_>) -> String {
-    node.children().filter_map(|child| child.text()).collect::<String>().trim().to_owned()
-}
-
 fn malformed(message: String) -> Error {
     rpc_error(ErrorTag::MalformedMessage, message)
 }
 
 fn rpc_error(tag: ErrorTag, message: String) -> Error {
     Error::new(ErrorType::Rpc, tag, message)
-}
-
-pub(crate) fn missing_element(name: &str, message: String) -> Error {
-    Error::protocol(ErrorTag::MissingElement, message).with(ErrorInfo::BadElement(name.to_owned()))
-}
-
-pub(crate) fn invalid_value(name: &str, value: &str, expected: &str) -> Error {
-    Error::protocol(
-        ErrorTag::InvalidValue,
-        format!("'{value}' is not a valid {name}: {expected} is expected"),
-    )
-    .with(ErrorInfo::BadElement(name.to_owned()))
 }

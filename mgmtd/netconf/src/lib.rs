@@ -15,6 +15,7 @@ mod modules;
 /// Namespaces and capability URIs.
 pub mod names;
 mod nmda;
+mod parameters;
 mod path;
 mod reply;
 mod request;
@@ -31,6 +32,7 @@ pub use grammar::{Refused, parse_rpc};
 pub use hello::{Hello, HelloError};
 pub use modules::{Modules, NoModules};
 pub use nmda::{EditData, GetData, NmdaDatastore, OriginFilter};
+pub use parameters::Parameters;
 pub use reply::{DataOf, Reply, escape_text, write_reply};
 pub use retrieval::{Filter, WithDefaults};
 pub use rpc::{

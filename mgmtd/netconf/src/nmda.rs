@@ -1,7 +1,7 @@
 //! The operations of RFC 8526: `get-data`, `edit-data`, and datastores named by identities.
 
-use crate::grammar::{Parameters, choice_of, invalid_value, text_of};
 use crate::names::{DATASTORES, NMDA};
+use crate::parameters::{Parameters, choice_of, invalid_value, string_of, word_of};
 use crate::reply::escape_text;
 use crate::request::content_xml;
 use crate::retrieval::{Filter, WithDefaults, attribute, declarations, namespaces_of};
@@ -40,7 +40,7 @@ impl NmdaDatastore {
 
     /// Of an element whose text is an identity.
     pub(crate) fn of(node: Node<'_, '_>) -> Result<Self, Error> {
-        let text = text_of(node);
+        let text = word_of(node)?;
         let known = DATASTORE_NAMES
             .iter()
             .find(|(known, _)| identity_of(node, &text).is_some_and(|found| found == (DATASTORES, known)));
@@ -131,13 +131,13 @@ fn get_data(given: &Parameters<'_, '_, '_>) -> Result<GetData, Error> {
         filter: filter(given)?,
         config: match given.optional("config-filter")? {
             Some(node) => {
-                Some(choice_of("config-filter", &text_of(node), &[("true", true), ("false", false)])?)
+                Some(choice_of("config-filter", &word_of(node)?, &[("true", true), ("false", false)])?)
             }
             None => None,
         },
         origins: origins(given)?,
         max_depth: max_depth(given)?,
-        with_origin: given.optional("with-origin")?.is_some(),
+        with_origin: given.flag("with-origin")?,
         with_defaults: given.with_defaults()?,
     };
     if get.datastore == NmdaDatastore::Operational {
@@ -165,7 +165,7 @@ pub(crate) fn filter(given: &Parameters<'_, '_, '_>) -> Result<Option<Filter>, E
         (None, None) => Ok(None),
         (Some(node), None) => Ok(Some(Filter::Subtree(given.fragment(node)))),
         (None, Some(node)) => {
-            Ok(Some(Filter::XPath { select: text_of(node), namespaces: namespaces_of(node) }))
+            Ok(Some(Filter::XPath { select: string_of(node)?, namespaces: namespaces_of(node) }))
         }
         (Some(_), Some(_)) => Err(one_of("subtree-filter", "xpath-filter")),
     }
@@ -175,7 +175,7 @@ fn origins(given: &Parameters<'_, '_, '_>) -> Result<Option<OriginFilter>, Error
     let identities = |element: &str| {
         let named = given.elements().filter(|node| node.tag_name().name() == element);
         let identity = |node: Node<'_, '_>| {
-            let text = text_of(node);
+            let text = word_of(node)?;
             let found = identity_of(node, &text);
             let found = found.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
             found.ok_or_else(|| invalid_value(element, &text, "an identity of ietf-origin"))
@@ -200,7 +200,7 @@ impl OriginFilter {
 
 fn max_depth(given: &Parameters<'_, '_, '_>) -> Result<Option<NonZeroU16>, Error> {
     let Some(node) = given.optional("max-depth")? else { return Ok(None) };
-    let text = text_of(node);
+    let text = word_of(node)?;
     if text == "unbounded" {
         return Ok(None);
     }

@@ -2,8 +2,8 @@
 //! (RFC 6243).
 
 use crate::fragment::XmlFragment;
-use crate::grammar::{Parameters, choice_of, text_of};
 use crate::names::BASE;
+use crate::parameters::{Parameters, choice_of, word_of};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use roxmltree::Node;
 
@@ -115,7 +115,7 @@ impl Parameters<'_, '_, '_> {
     /// `<with-defaults>`.
     pub(crate) fn with_defaults(&self) -> Result<Option<WithDefaults>, Error> {
         let Some(node) = self.optional("with-defaults")? else { return Ok(None) };
-        choice_of("with-defaults", &text_of(node), &MODES).map(Some)
+        choice_of("with-defaults", &word_of(node)?, &MODES).map(Some)
     }
 }
 
