@@ -28,6 +28,9 @@ pub struct Selection {
 /// The steps that the evaluation of an XPath filter may take.
 const STEPS: u64 = 20_000_000;
 
+/// A subtree filter that takes fewer steps than this is evaluated at once.
+const FEW: usize = 1_000;
+
 /// A filter, read by the schema: what is wrong with its text was said before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
@@ -190,6 +193,21 @@ impl Reading {
         match &self.intended {
             Some(intended) if *with_origin => Ok(seen.with_origin(intended)),
             Some(_) | None => Ok(seen),
+        }
+    }
+
+    /// As [`Reading::view`], where that takes no time to speak of: for who may read everything, what was set, of not
+    /// too much. None is no answer.
+    pub fn view_at_once<'a>(&self, schema: &'a Schema) -> Option<View<'a>> {
+        let Selection { filter, config, origins, depth, with_origin, defaults } = &self.selection;
+        if !self.access.reads_all() || config.is_some() || origins.is_some() || *with_origin {
+            return None;
+        }
+        let all = view(&self.tree, schema, *defaults).depth(*depth);
+        match filter {
+            None => Some(all),
+            Some(Filter::Subtree(filter)) => all.filter_within(filter, FEW),
+            Some(Filter::XPath(_)) => None,
         }
     }
 

@@ -28,7 +28,13 @@ fn bench() -> (Node, SessionId) {
 fn data(node: &mut Node, session: SessionId, request: Request) -> String {
     let shown = format!("{request:?}");
     match node.ask(session, request) {
-        Reply::Data(reading) => reading.to_xml(&node.schema).unwrap_or_else(|errors| panic!("{errors:?}")),
+        Reply::Data(reading) => {
+            let text = reading.to_xml(&node.schema).unwrap_or_else(|errors| panic!("{errors:?}"));
+            if let Some(view) = reading.view_at_once(&node.schema) {
+                assert_eq!(view.to_xml(), text, "what is made up at once is the same");
+            }
+            text
+        }
         other => panic!("{shown} -> {other:?}"),
     }
 }

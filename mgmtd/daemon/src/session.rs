@@ -196,11 +196,12 @@ impl Responder {
     /// Filters are evaluated here, in the session's own time; the text is made while it is written.
     async fn data(&self, reading: &Reading, of: DataOf) -> Response {
         let schema = &self.shared.schema;
-        let pieces = tokio::task::block_in_place(|| {
-            reading.view(schema).map(|view| view.pieces_with(Arc::clone(schema)))
-        });
-        match pieces {
-            Ok(pieces) => Response::Data { of, pieces: Box::new(pieces) },
+        let view = match reading.view_at_once(schema) {
+            Some(view) => Ok(view),
+            None => tokio::task::block_in_place(|| reading.view(schema)),
+        };
+        match view {
+            Ok(view) => Response::Data { of, pieces: Box::new(view.pieces_with(Arc::clone(schema))) },
             Err(errors) => {
                 // A hub that is gone counts no more.
                 let _ = self.shared.hub.send(Input::Unreadable { session: self.session }).await;

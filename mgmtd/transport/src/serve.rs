@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// A peer that takes no byte for so long loses the session.
@@ -20,6 +21,9 @@ const READ_AHEAD_WHILE_WRITING: usize = 4 << 20;
 
 /// What is read at a time, in bytes; every idle session holds so much.
 const BUFFER: usize = 8 << 10;
+
+/// Answers that follow closely on each other are written together, up to so many bytes: one packet of SSH.
+const TOGETHER: usize = 32 << 10;
 
 /// What a request is answered with.
 pub enum Response {
@@ -54,8 +58,8 @@ pub trait Respond: Send {
 }
 
 /// Runs `session` over `connection` until it ends, and says why it ended. `kill` ends it from outside; dropping the
-/// sender of `kill` does nothing. Holds one reply in memory at most, or one piece of it, and does not parse the next request before the
-/// answer to the one before is written.
+/// sender of `kill` does nothing. Holds one reply in memory at most, or one piece of it, besides short ones that are
+/// written together, and does not parse the next request before the answer to the one before is made.
 pub async fn serve<R: Respond>(
     connection: Connection,
     session: Session,
@@ -71,6 +75,7 @@ pub async fn serve<R: Respond>(
         refused: Refusals::default(),
         ended: false,
         buffer: vec![0; BUFFER],
+        held: Vec::new(),
     };
     let reason = loop {
         let request = match driver.drain(&mut responder).await {
@@ -78,7 +83,9 @@ pub async fn serve<R: Respond>(
             Err(reason) => break reason,
         };
         match request {
-            Some(_) if !driver.ender.standing_holds() => break CloseReason::Withdrawn,
+            Some(_) if !driver.ender.standing_holds() => {
+                break driver.write_held().await.err().unwrap_or(CloseReason::Withdrawn);
+            }
             Some(rpc) => {
                 if let Err(reason) = driver.answer(rpc, &mut responder, modules).await {
                     break reason;
@@ -107,10 +114,12 @@ struct Driver {
     /// The peer sends no more.
     ended: bool,
     buffer: Vec<u8>,
+    /// What is to be written with what comes next, unless that takes its time.
+    held: Vec<u8>,
 }
 
 impl Driver {
-    /// Writes what the session has to say, up to a request or the end.
+    /// Writes what the session has to say, up to a request or the end; before a request some of it may be held.
     async fn drain<R: Respond>(&mut self, responder: &mut R) -> Result<Option<Rpc>, CloseReason> {
         if self.session.is_greeted() {
             self.ender.greeted();
@@ -123,14 +132,36 @@ impl Driver {
                 self.refused = refused;
             }
             match output {
-                Output::Send(bytes) => self.write(&bytes).await?,
+                Output::Send(bytes) => self.hold(bytes).await?,
                 Output::Request(rpc) => return Ok(Some(rpc)),
-                Output::Closed(reason) => return Err(reason),
+                Output::Closed(reason) => {
+                    self.write_held().await?;
+                    return Err(reason);
+                }
             }
         }
         self.greet(responder).await;
+        self.write_held().await?;
         let _ = self.stream.flush().await;
         Ok(None)
+    }
+
+    /// Takes what is to be written, and writes what is more than goes together.
+    async fn hold(&mut self, bytes: Vec<u8>) -> Result<(), CloseReason> {
+        if self.held.len() + bytes.len() > TOGETHER {
+            self.write_held().await?;
+        }
+        if self.held.is_empty() {
+            self.held = bytes;
+        } else {
+            self.held.extend_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
+    async fn write_held(&mut self) -> Result<(), CloseReason> {
+        let held = std::mem::take(&mut self.held);
+        self.write(&held).await
     }
 
     async fn greet<R: Respond>(&mut self, responder: &mut R) {
@@ -182,6 +213,7 @@ impl Driver {
         modules: &(dyn Modules + Send + Sync),
     ) -> Result<(), CloseReason> {
         let mut answer = pin!(responder.respond(rpc));
+        let mut written = Ok(());
         let response = loop {
             let may_read = !self.ended && self.session.wants_input();
             tokio::select! {
@@ -192,8 +224,11 @@ impl Driver {
                 }
                 response = &mut answer => break response,
                 read = self.stream.read(&mut self.buffer), if may_read => self.ended = self.took(read),
+                // Whoever answers at once has had its turn.
+                () = yield_now(), if !self.held.is_empty() => written = self.write_held().await,
             }
         };
+        written?;
         match response {
             Response::Reply(reply) => self.session.reply(reply, modules, Instant::now().into_std()),
             Response::Data { of, pieces } => {
@@ -211,11 +246,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Writes what a reply in progress has to say so far: nothing else comes before its end.
+    /// Holds or writes what a reply in progress has to say so far: nothing else comes before its end.
     async fn send(&mut self) -> Result<(), CloseReason> {
         while let Some(output) = self.session.poll_output() {
             match output {
-                Output::Send(bytes) => self.write(&bytes).await?,
+                Output::Send(bytes) => self.hold(bytes).await?,
                 Output::Closed(reason) => return Err(reason),
                 Output::Request(_) => {}
             }

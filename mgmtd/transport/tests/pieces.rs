@@ -1,10 +1,10 @@
-//! Replies whose data come in pieces, and peers that do not take them.
+//! Replies whose data come in pieces, peers that do not take them, and replies that wait for each other.
 
 #![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
-use cats_mgmtd_netconf::{CloseReason, DataOf, Limits, NoModules, Refusals, Rpc, Session, Settings};
-use cats_mgmtd_transport::{Admission, LocalListener, Respond, Response, SessionLimits, serve};
-use std::io::Write;
+use cats_mgmtd_netconf::{CloseReason, DataOf, Limits, NoModules, Refusals, Reply, Rpc, Session, Settings};
+use cats_mgmtd_transport::{Admission, Connection, LocalListener, Respond, Response, SessionLimits, serve};
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -35,31 +35,85 @@ impl Respond for Long {
     async fn refused(&mut self, _more: Refusals) {}
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn pieces_are_made_as_the_peer_takes_them_and_a_kill_ends_that() {
+/// Answers the first request at once and no other.
+struct Once {
+    asked: usize,
+}
+
+impl Respond for Once {
+    async fn greeted(&mut self, _hello: cats_mgmtd_netconf::Hello) {}
+
+    async fn respond(&mut self, _rpc: Rpc) -> Response {
+        self.asked += 1;
+        if self.asked > 1 {
+            std::future::pending::<()>().await;
+        }
+        Reply::Ok.into()
+    }
+
+    async fn refused(&mut self, _more: Refusals) {}
+}
+
+const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+
+/// A peer that has sent its hello and so many requests, and the connection that was accepted from it.
+async fn peer(requests: usize) -> (UnixStream, Connection, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("netconf.sock");
     let listener = LocalListener::bind(&path, Admission::new(SessionLimits::default())).unwrap();
     let (accepted, mut connections) = mpsc::channel(1);
     let listening = tokio::spawn(listener.run(accepted));
     let mut peer = UnixStream::connect(&path).unwrap();
-    let base = "urn:ietf:params:xml:ns:netconf:base:1.0";
     let capability = "<capability>urn:ietf:params:netconf:base:1.0</capability>";
-    let hello = format!("<hello xmlns=\"{base}\"><capabilities>{capability}</capabilities></hello>]]>]]>");
-    peer.write_all(hello.as_bytes()).unwrap();
-    peer.write_all(format!("<rpc xmlns=\"{base}\" message-id=\"1\"><get/></rpc>]]>]]>").as_bytes()).unwrap();
+    let hello = format!("<hello xmlns=\"{BASE}\"><capabilities>{capability}</capabilities></hello>]]>]]>");
+    let request = |id| format!("<rpc xmlns=\"{BASE}\" message-id=\"{id}\"><get/></rpc>]]>]]>");
+    let requests: String = (1..=requests).map(request).collect();
+    peer.write_all((hello + &requests).as_bytes()).unwrap();
     let connection = connections.recv().await.unwrap();
+    listening.abort();
+    (peer, connection, dir)
+}
+
+fn session() -> Session {
     let settings = Settings { session_id: 1, capabilities: Vec::new(), limits: Limits::default() };
+    Session::new(settings, Instant::now())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_does_not_wait_for_a_request_behind_it_that_takes_its_time() {
+    let (mut peer, connection, _dir) = peer(2).await;
+    let (kill, killed) = oneshot::channel();
+    let serving = tokio::spawn(serve(connection, session(), &NoModules, Once { asked: 0 }, killed));
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut text = String::new();
+        let mut buffer = [0; 4096];
+        while !text.contains("</rpc-reply>") {
+            let count = peer.read(&mut buffer).unwrap();
+            assert!(count > 0, "the server has closed after {text}");
+            text.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+        }
+        (text, peer)
+    });
+    let (text, peer) = read.await.unwrap();
+    assert!(text.contains("message-id=\"1\"") && text.contains("<ok/>"), "{text}");
+    kill.send(CloseReason::Killed { by: 2 }).unwrap();
+    let reason = tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+    assert_eq!(reason, CloseReason::Killed { by: 2 });
+    drop(peer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pieces_are_made_as_the_peer_takes_them_and_a_kill_ends_that() {
+    let (peer, connection, _dir) = peer(1).await;
     let (made, mut pieces) = watch::channel(0);
     let (kill, killed) = oneshot::channel();
-    let session = Session::new(settings, Instant::now());
-    let serving = tokio::spawn(serve(connection, session, &NoModules, Long { made }, killed));
+    let serving = tokio::spawn(serve(connection, session(), &NoModules, Long { made }, killed));
     tokio::time::timeout(PATIENCE, pieces.wait_for(|made| *made >= 5)).await.unwrap().unwrap();
     kill.send(CloseReason::Killed { by: 2 }).unwrap();
     let reason = tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
     assert_eq!(reason, CloseReason::Killed { by: 2 });
     let made = *pieces.borrow();
     assert!(made < ALL / 10, "{made} pieces were made for a peer that reads nothing");
-    listening.abort();
     drop(peer);
 }

@@ -75,6 +75,15 @@ impl<'a> View<'a> {
         self.done(filter.select(&self.tree, self.extent()))
     }
 
+    /// As [`View::filter`], if that takes fewer than so many steps: containers and entries that are looked into, and
+    /// parts of the filter that they are held against. Not for defaults or a depth, which may cost more than that.
+    #[must_use]
+    pub fn filter_within(&self, filter: &Subtree, steps: usize) -> Option<View<'a>> {
+        let extent = self.extent();
+        let selected = extent.is_plain().then(|| filter.select_within(&self.tree, extent, steps))?;
+        selected.map(|tree| self.done(tree))
+    }
+
     /// What `part` leaves of what is seen, such as access control does. Depth is to be asked for afterwards: it counts
     /// from what a filter selects.
     #[must_use]

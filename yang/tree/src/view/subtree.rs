@@ -44,7 +44,14 @@ impl Subtree {
     }
 
     pub(super) fn select(&self, tree: &Tree, extent: Extent<'_>) -> Tree {
-        Selector::new(extent).select(tree, &self.0)
+        Selector::new(extent, usize::MAX).select(tree, &self.0)
+    }
+
+    /// The same, if that takes fewer than `steps`.
+    pub(super) fn select_within(&self, tree: &Tree, extent: Extent<'_>, steps: usize) -> Option<Tree> {
+        let selector = Selector::new(extent, steps);
+        let selected = selector.select(tree, &self.0);
+        (!selector.is_spent()).then_some(selected)
     }
 }
 
@@ -54,11 +61,17 @@ struct Selector<'s> {
     visited: Cell<usize>,
     /// Terms that they were held against.
     tried: Cell<usize>,
+    /// When both come to so many the rest is left out, and what is selected is of no use.
+    most: usize,
 }
 
 impl<'s> Selector<'s> {
-    fn new(extent: Extent<'s>) -> Self {
-        Self { extent, visited: Cell::new(0), tried: Cell::new(0) }
+    fn new(extent: Extent<'s>, most: usize) -> Self {
+        Self { extent, visited: Cell::new(0), tried: Cell::new(0), most }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.visited.get() + self.tried.get() >= self.most
     }
 
     fn select(&self, tree: &Tree, filter: &Term) -> Tree {
@@ -89,6 +102,9 @@ impl<'s> Selector<'s> {
         trail: &Trail<'_>,
         satisfied: impl FnOnce(&Branch) -> Vec<&'t Term>,
     ) -> Option<Arc<Branch>> {
+        if self.is_spent() {
+            return None;
+        }
         self.visited.set(self.visited.get() + 1);
         let seen = self.extent.level(parent, branch, trail);
         let mut out = Branch::default();
@@ -182,7 +198,7 @@ impl<'s> Selector<'s> {
             None => {
                 let mut all = true;
                 let mut out = Entries::new(entries.is_user_ordered());
-                for (key, entry) in entries.iter() {
+                for (key, entry) in entries.iter().take_while(|_| !self.is_spent()) {
                     let part = select(entry);
                     all &= part.as_ref().is_some_and(|part| Arc::ptr_eq(part, entry));
                     part.into_iter().for_each(|part| out.set(key.clone(), part));
@@ -306,7 +322,7 @@ mod tests {
             let filter = Subtree::parse(&schema, &text).unwrap();
             let extent =
                 Extent { schema: &schema, source: &tree, defaults: Defaults::ReportAll, depth: None };
-            let selector = Selector::new(extent);
+            let selector = Selector::new(extent, usize::MAX);
             let found = selector.select(&tree, &filter.0);
             (found.count_values(), selector.visited.get())
         };
@@ -325,7 +341,7 @@ mod tests {
             let text = format!("<filter><top xmlns=\"urn:many\">{filter}</top></filter>");
             let filter = Subtree::parse(&schema, &text).unwrap();
             let extent = Extent { schema: &schema, source: &tree, defaults: Defaults::Explicit, depth: None };
-            let selector = Selector::new(extent);
+            let selector = Selector::new(extent, usize::MAX);
             let found = selector.select(&tree, &filter.0);
             (found.count_values(), selector.tried.get())
         };
@@ -402,5 +418,15 @@ mod tests {
         let error = parse(1002).unwrap_err();
         assert_eq!(error.tag, crate::error::ErrorTag::TooBig);
         assert!(error.message.contains("1001"), "{error}");
+    }
+
+    #[test]
+    fn a_selection_that_takes_longer_than_it_may_is_given_up() {
+        let (schema, tree) = many(1_000);
+        let extent = Extent { schema: &schema, source: &tree, defaults: Defaults::Explicit, depth: None };
+        let filter = "<filter><top xmlns=\"urn:many\"><item><size>1</size></item></top></filter>";
+        let filter = Subtree::parse(&schema, filter).unwrap();
+        assert_eq!(filter.select_within(&tree, extent, 1_000), None);
+        assert_eq!(filter.select_within(&tree, extent, 5_000), Some(filter.select(&tree, extent)));
     }
 }
