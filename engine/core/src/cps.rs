@@ -9,7 +9,7 @@
 //! | `nodes` | forwarders: who is attached, with which capabilities and deliveries |
 //! | `selection` | the joint selection |
 //! | `admission` | token buckets and the memory of request generations |
-//! | `flow`, `paths`, `reservation`, `timers` | the tables of flows, shared paths, reserved slots and deadlines |
+//! | `flow`, `paths`, `reservation` | the tables of flows, shared paths and reserved slots |
 //! | `machine` | [`Cps`]: the flow state machine over all of these |
 
 mod admission;
@@ -24,7 +24,6 @@ mod paths;
 mod reservation;
 mod selection;
 mod services;
-mod timers;
 
 pub use catalogue::{Catalogue, Instance, Service};
 pub use config::{

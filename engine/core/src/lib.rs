@@ -9,3 +9,4 @@ pub mod config;
 pub mod cps;
 pub mod scope;
 pub mod sma;
+mod timers;

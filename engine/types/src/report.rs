@@ -100,7 +100,8 @@ pub struct Report {
     pub freshness: Freshness,
     /// When it was made, by the sender's clock.
     pub timestamp: UnixMicros,
-    /// How long it holds; where absent, as the C-SMA has it.
+    /// How long it holds; where absent, as the C-SMA has it. 0: the instance takes itself out, and nothing else that
+    /// the report says counts.
     pub ttl: Option<Duration>,
     /// What it says.
     pub metrics: ReportedMetrics,

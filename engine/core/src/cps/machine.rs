@@ -16,7 +16,7 @@ use super::nst::Nst;
 use super::paths::Paths;
 use super::reservation::Reservations;
 use super::selection::Scratch;
-use super::timers::Timers;
+use crate::timers::Timers;
 use cats_engine_types::{
     Binding, CsciId, Deadline, Decision, Epoch, FlowKey, ForwarderReport, Generation, InstallFailure, NodeId,
     PathRequest, RemovalReason, RequestFailure, TransactionId,

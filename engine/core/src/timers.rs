@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 #[derive(Debug)]
-pub(super) struct Timers<K>(BTreeSet<(Instant, K)>);
+pub(crate) struct Timers<K>(BTreeSet<(Instant, K)>);
 
 impl<K: Ord + Copy> Timers<K> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(BTreeSet::new())
     }
 
     /// Sets a deadline; `old` is the one that the key had.
-    pub(super) fn set(&mut self, key: K, old: Option<Instant>, new: Option<Instant>) {
+    pub(crate) fn set(&mut self, key: K, old: Option<Instant>, new: Option<Instant>) {
         if let Some(old) = old {
             self.0.remove(&(old, key));
         }
@@ -21,12 +21,12 @@ impl<K: Ord + Copy> Timers<K> {
         }
     }
 
-    pub(super) fn next(&self) -> Option<(Instant, K)> {
+    pub(crate) fn next(&self) -> Option<(Instant, K)> {
         self.0.first().copied()
     }
 
     /// Takes one that is due.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<K> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<K> {
         let (at, key) = self.next().filter(|(at, _)| *at <= now)?;
         self.0.remove(&(at, key));
         Some(key)

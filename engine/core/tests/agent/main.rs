@@ -1,0 +1,9 @@
+//! The C-SMA from outside: reports in, outputs out, in simulated time.
+#![allow(clippy::unwrap_used, clippy::panic)] // a test panics where it fails
+
+mod aging;
+mod believed;
+mod change;
+mod floods;
+mod order;
+mod site;
