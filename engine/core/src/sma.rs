@@ -29,16 +29,24 @@
 //! | `limits` | rates |
 //! | `cache` | entries by CSCI-ID and by service, their order of use, the sums of services |
 //! | `state` | what an agent thinks of an SCI as a source of reports |
+//! | `transform` | smoothing before the rules, safety margin, ceiling and floor after them |
+//! | `policy` | the rules of the operator |
+//! | `calendar` | windows of time that rules and update control know by name |
+//! | `update` | when what is known of an SCI is told on |
 //! | `northbound` | what each path selector is told |
 //! | `machine` | [`Sma`]: all of these together |
 
 mod cache;
+pub mod calendar;
 pub mod config;
 mod limits;
 mod machine;
 pub mod northbound;
+pub mod policy;
 mod quarantine;
 mod state;
+pub mod transform;
+pub mod update;
 mod validate;
 
 pub use cache::{Site, Standing};

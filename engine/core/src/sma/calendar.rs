@@ -3,8 +3,10 @@
 //! A window is one span of time, or it comes back on days of the week at a time of day. Its time of day is that of
 //! UTC or of a fixed offset: no time zone is known here, so nothing moves with summer time.
 
+mod watch;
 mod when;
 
+pub use watch::Watch;
 pub use when::{Day, Days, Offset, TimeOfDay, When};
 
 use super::policy::words::alike;

@@ -58,7 +58,7 @@ pub use apply::{ActionReport, DryRun, Effect, Fired, Outcome, SiteView, Subject,
 pub use compile::{Policy, PolicyConfig, RuleConfig, RuleError, SiteTruth};
 pub use metric::{Number, Target};
 pub use parser::{MAX_ACTIONS, MAX_DEPTH, MAX_TESTS, MAX_TEXT};
-pub use reevaluation::{Cache, Reevaluation};
+pub use reevaluation::{Order, Reevaluation};
 pub use rule::{Action, Amount, Comparison, Condition, Rule, Test, TimeWindow, Value};
 
 pub use compile::{MAX_RULES, MAX_SITE_TESTS};

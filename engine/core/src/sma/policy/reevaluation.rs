@@ -1,11 +1,12 @@
 //! Everything again after a change of rules, site or time, a slice at a time (SMA-21).
 
+use crate::sma::InstanceKey;
 use cats_engine_types::{CsId, CsciId};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 /// Instances in their order: what is to be gone through.
-pub trait Cache {
+pub trait Order {
     /// The first service behind `after`, or the first of all.
     fn next_service(&self, after: Option<CsId>) -> Option<CsId>;
     /// The first instance of a service behind `after`, or the first of all.
@@ -19,7 +20,7 @@ pub trait Cache {
 /// else from its end.
 #[derive(Debug, Clone, Default)]
 pub struct Reevaluation {
-    everything: Walk<(CsId, CsciId)>,
+    everything: Walk<InstanceKey>,
     services: BTreeMap<CsId, Walk<CsciId>>,
     /// The service that had its turn last.
     turn: Option<CsId>,
@@ -46,7 +47,7 @@ impl Reevaluation {
 
     /// The next instances whose records are to be made again, `bound` at most, with a few look-ups for each. It gives
     /// fewer while more is to come only where services have gone from the cache.
-    pub fn slice(&mut self, cache: &impl Cache, bound: usize) -> Vec<(CsId, CsciId)> {
+    pub fn slice(&mut self, cache: &impl Order, bound: usize) -> Vec<InstanceKey> {
         let mut found = Vec::new();
         for _ in 0..bound {
             self.of_everything = !self.of_everything;
@@ -60,7 +61,7 @@ impl Reevaluation {
         found
     }
 
-    fn one(&mut self, cache: &impl Cache, of_everything: bool) -> Option<(CsId, CsciId)> {
+    fn one(&mut self, cache: &impl Order, of_everything: bool) -> Option<InstanceKey> {
         if of_everything {
             return self.everything.next(|place| behind(cache, place));
         }
@@ -73,15 +74,15 @@ impl Reevaluation {
         if !walk.is_pending() {
             self.services.remove(&cs_id);
         }
-        csci_id.map(|csci_id| (cs_id, csci_id))
+        csci_id.map(|csci_id| InstanceKey { cs_id, csci_id })
     }
 }
 
-fn behind(cache: &impl Cache, place: Option<(CsId, CsciId)>) -> Option<(CsId, CsciId)> {
+fn behind(cache: &impl Order, place: Option<InstanceKey>) -> Option<InstanceKey> {
     let mut service = None;
-    if let Some((cs_id, csci_id)) = place {
+    if let Some(InstanceKey { cs_id, csci_id }) = place {
         if let Some(next) = cache.next_instance(cs_id, Some(csci_id)) {
-            return Some((cs_id, next));
+            return Some(InstanceKey { cs_id, csci_id: next });
         }
         service = Some(cs_id);
     }
@@ -89,7 +90,7 @@ fn behind(cache: &impl Cache, place: Option<(CsId, CsciId)>) -> Option<(CsId, Cs
     loop {
         let cs_id = cache.next_service(service)?;
         if let Some(first) = cache.next_instance(cs_id, None) {
-            return Some((cs_id, first));
+            return Some(InstanceKey { cs_id, csci_id: first });
         }
         service = Some(cs_id);
     }

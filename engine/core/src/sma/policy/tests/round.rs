@@ -4,12 +4,12 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-type Place = (CsId, CsciId);
+type Place = crate::sma::InstanceKey;
 
 #[derive(Default, Clone)]
 struct Table(BTreeMap<CsId, BTreeSet<CsciId>>);
 
-impl Cache for Table {
+impl Order for Table {
     fn next_service(&self, after: Option<CsId>) -> Option<CsId> {
         self.0.keys().copied().find(|cs_id| after.is_none_or(|after| *cs_id > after))
     }
@@ -20,12 +20,12 @@ impl Cache for Table {
 }
 
 fn place(service: u32, instance: u32) -> Place {
-    (CsId::number(service).unwrap(), CsciId::number(instance).unwrap())
+    Place { cs_id: CsId::number(service).unwrap(), csci_id: CsciId::number(instance).unwrap() }
 }
 
 fn table(places: impl IntoIterator<Item = Place>) -> Table {
     let mut table = Table::default();
-    for (cs_id, csci_id) in places {
+    for Place { cs_id, csci_id } in places {
         table.0.entry(cs_id).or_default().insert(csci_id);
     }
     table
@@ -56,10 +56,10 @@ fn a_change_of_policy_makes_every_record_again_a_bounded_number_a_call() {
 fn a_change_of_a_site_makes_the_records_of_its_service_again() {
     let table = table(all(3, 5));
     let mut again = Reevaluation::default();
-    again.service(place(2, 1).0);
+    again.service(place(2, 1).cs_id);
     assert_eq!(again.slice(&table, 100), (1..=5).map(|instance| place(2, instance)).collect::<Vec<_>>());
     assert!(!again.is_pending());
-    again.service(place(9, 1).0);
+    again.service(place(9, 1).cs_id);
     assert_eq!(again.slice(&table, 100), [], "a service that is gone is done");
     assert!(!again.is_pending());
 }
@@ -72,7 +72,7 @@ fn changes_in_quick_succession_keep_no_record_from_its_turn() {
     let mut seen = BTreeSet::new();
     for _ in 0..50 {
         again.everything();
-        again.service(place(1, 1).0);
+        again.service(place(1, 1).cs_id);
         seen.extend(again.slice(&table, 10));
     }
     assert_eq!(seen.len(), 200);
@@ -111,7 +111,7 @@ proptest! {
         let mut again = Reevaluation::default();
         let mut due: BTreeSet<Place> = BTreeSet::new();
         let places = |table: &Table| -> Vec<Place> {
-            table.0.iter().flat_map(|(cs_id, all)| all.iter().map(|csci_id| (*cs_id, *csci_id))).collect()
+            table.0.iter().flat_map(|(cs_id, all)| all.iter().map(|csci_id| Place { cs_id: *cs_id, csci_id: *csci_id })).collect()
         };
         for step in steps {
             match step {
@@ -120,9 +120,9 @@ proptest! {
                     due.extend(places(&table));
                 }
                 Step::Service(service) => {
-                    let cs_id = place(service, 1).0;
+                    let cs_id = place(service, 1).cs_id;
                     again.service(cs_id);
-                    due.extend(places(&table).into_iter().filter(|place| place.0 == cs_id));
+                    due.extend(places(&table).into_iter().filter(|place| place.cs_id == cs_id));
                 }
                 Step::Slice(bound) => {
                     let slice = again.slice(&table, bound);
@@ -132,12 +132,12 @@ proptest! {
                     }
                 }
                 Step::Insert(service, instance) => {
-                    let (cs_id, csci_id) = place(service, instance);
+                    let Place { cs_id, csci_id } = place(service, instance);
                     table.0.entry(cs_id).or_default().insert(csci_id);
                 }
                 Step::Remove(service, instance) => {
-                    let (cs_id, csci_id) = place(service, instance);
-                    due.remove(&(cs_id, csci_id));
+                    let Place { cs_id, csci_id } = place(service, instance);
+                    due.remove(&place(service, instance));
                     let left = table.0.get_mut(&cs_id).map(|all| {
                         all.remove(&csci_id);
                         all.len()
