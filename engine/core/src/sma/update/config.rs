@@ -74,7 +74,7 @@ pub struct BucketConfig {
     pub rate: NonZeroU32,
     /// Tokens that are kept at most.
     pub burst: NonZeroU32,
-    /// Tokens of these that only critical updates take; less than `burst`, or no routine update is ever sent.
+    /// Tokens of these that only critical updates take; one at least is left to all.
     pub reserve: u32,
 }
 

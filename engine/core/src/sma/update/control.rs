@@ -187,8 +187,8 @@ impl<K: Ord + Copy> Control<K> {
         trigger
     }
 
-    /// An SCI is to be seen no longer. It is given with [`Trigger::Withdrawal`] when its turn comes, and then it is
-    /// forgotten.
+    /// An SCI that was told of is to be seen no longer. It is given with [`Trigger::Withdrawal`] when its turn comes,
+    /// and then it is forgotten. One that was never told of is simply to be forgotten.
     pub fn withdraw(&mut self, id: K, now: Instant) {
         self.now = now;
         let entry = self.entries.entry(id).or_default();
@@ -337,7 +337,7 @@ impl<K: Ord + Copy> Control<K> {
 
     /// Tokens that this trigger leaves for more urgent ones.
     fn leave(&self, trigger: Trigger) -> u32 {
-        let reserve = self.config.bucket.map_or(0, |bucket| bucket.reserve);
+        let reserve = self.config.bucket.map_or(0, |bucket| bucket.reserve.min(bucket.burst.get() - 1));
         if trigger.is_critical() { 0 } else { reserve }
     }
 
@@ -369,8 +369,7 @@ impl<K: Ord + Copy> Control<K> {
         let leave = self.leave(trigger);
         let together = (config.rate.get() / 100).min(u32::try_from(self.ready.len()).unwrap_or(u32::MAX));
         let possible = config.burst.get().saturating_sub(leave);
-        // Where nothing is ever left to take, this never comes.
-        let at = bucket.when(config, together.min(possible).max(1), leave).filter(|_| possible > 0)?;
+        let at = bucket.when(config, together.min(possible).max(1), leave)?;
         Some((at.max(self.now), WHY))
     }
 
@@ -400,3 +399,6 @@ impl<K: Ord + Copy> Control<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

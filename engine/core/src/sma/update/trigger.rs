@@ -121,3 +121,6 @@ fn beyond(before: u64, after: u64, share: Percent) -> bool {
     let apart = u128::from(before.abs_diff(after));
     apart * whole > u128::from(before) * u128::from(share.as_thousandths())
 }
+
+#[cfg(test)]
+mod tests;
