@@ -1,13 +1,14 @@
 //! One commit on its way to running.
 //!
 //! validate → check → prepare at each component in sync → record durably, the point of decision → apply. Until the
-//! record is durable nothing outside of this value has changed, so a failure at any step leaves candidate and
-//! running as they were.
+//! record is durable nothing that anybody sees has changed, so a failure at any step leaves candidate and running as they
+//! were. Commits wait for the journal together: see `ahead`.
 
+use crate::ahead::Before;
 use crate::components::Components;
 use crate::confirmed::{Ongoing, Rollback};
-use crate::output::{Author, CommitRecord, Kind, Output};
-use crate::types::{ComponentId, Confirmed, Now, SessionId, Ticket};
+use crate::output::{Author, CommitRecord, Kind, Output, Recorded};
+use crate::types::{ComponentId, Confirmed, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::{BTreeSet, VecDeque};
@@ -17,20 +18,26 @@ use std::time::{Duration, Instant};
 /// How long components may take for their plans.
 pub const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The commit in flight.
+/// A commit on its way.
 #[derive(Debug, Clone)]
 pub(crate) struct Commit {
     pub(crate) cause: Cause,
     /// The revision that running will have.
     pub(crate) revision: u64,
+    /// What was asked for.
+    pub(crate) input: Tree,
     /// What running will be; validation may have removed nodes whose `when` is false.
     pub(crate) new: Tree,
     pub(crate) changes: Arc<ChangeSet>,
     pub(crate) stage: Stage,
     /// The confirmed commit that waits once this one is decided; known from the record on.
     pub(crate) then: Option<Ongoing>,
-    /// The committing session's lock of the candidate was released meanwhile: its changes go when this ends.
-    pub(crate) discard: bool,
+    /// Nothing is decided upon it before it is durable.
+    pub(crate) closes: bool,
+    /// When it was given to the journal first: microseconds since 1970-01-01T00:00:00Z.
+    pub(crate) decided_us: u64,
+    /// The private candidate before.
+    pub(crate) before: Before,
 }
 
 /// Where a commit comes from, and who waits for its outcome.
@@ -103,9 +110,11 @@ impl Cause {
 pub(crate) enum Stage {
     Validating(Ticket),
     Checking(Ticket),
+    /// Components that have prepared an earlier commit apply that first.
+    Held,
     Preparing(Prepare),
-    /// The record is being made durable; components that prepared wait for it.
-    Recording(Ticket, Vec<ComponentId>),
+    /// The record is being made durable, or will be next; components that prepared wait for it.
+    Recording(Vec<ComponentId>),
     /// In force, and not recorded: that is tried again at this time, or under way with this ticket.
     Unrecorded {
         ticket: Option<Ticket>,
@@ -203,23 +212,24 @@ impl Commit {
     pub(crate) fn new(cause: Cause, revision: u64, new: Tree, changes: Arc<ChangeSet>) -> Self {
         // No output has this ticket, so nothing but the next step changes it.
         let stage = Stage::Validating(Ticket(0));
-        Self { cause, revision, new, changes, stage, then: None, discard: false }
+        let input = new.clone();
+        let (closes, decided_us, then, before) = (false, 0, None, None);
+        Self { cause, revision, input, new, changes, stage, then, closes, decided_us, before }
     }
 
-    pub(crate) fn record(&self, unix_us: u64) -> CommitRecord {
+    pub(crate) fn record(&self) -> CommitRecord {
         let comment = match &self.cause {
             Cause::Candidate { comment, .. } => comment.clone(),
             Cause::Running { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => None,
         };
         let (by, kind) = (self.cause.author(), self.cause.kind());
-        CommitRecord { revision: self.revision, by, unix_us, kind, comment }
+        CommitRecord { revision: self.revision, by, unix_us: self.decided_us, kind, comment }
     }
 
-    /// The request to make it durable.
-    pub(crate) fn output(&self, ticket: Ticket, now: Now) -> Output {
-        Output::Record {
-            ticket,
-            commit: self.record(now.unix_us),
+    /// What is made durable of it.
+    pub(crate) fn recorded(&self) -> Recorded {
+        Recorded {
+            commit: self.record(),
             changes: Arc::clone(&self.changes),
             pending: self.then.as_ref().map(|ongoing| Arc::clone(&ongoing.pending)),
             running: self.new.clone(),
@@ -234,17 +244,17 @@ impl Commit {
     /// Is it still open whether it happens?
     pub(crate) fn is_undecided(&self) -> bool {
         match self.stage {
-            Stage::Validating(_) | Stage::Checking(_) | Stage::Preparing(_) => true,
-            Stage::Recording(..) | Stage::Unrecorded { .. } => false,
+            Stage::Validating(_) | Stage::Checking(_) | Stage::Held | Stage::Preparing(_) => true,
+            Stage::Recording(_) | Stage::Unrecorded { .. } => false,
         }
     }
 
     /// The components that prepared, or may yet.
     pub(crate) fn to_abort(&self) -> Vec<ComponentId> {
         match &self.stage {
-            Stage::Validating(_) | Stage::Checking(_) => Vec::new(),
+            Stage::Validating(_) | Stage::Checking(_) | Stage::Held => Vec::new(),
             Stage::Preparing(prepare) => prepare.to_abort(),
-            Stage::Recording(_, planned) => planned.clone(),
+            Stage::Recording(planned) => planned.clone(),
             Stage::Unrecorded { .. } => Vec::new(),
         }
     }

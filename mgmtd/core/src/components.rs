@@ -102,6 +102,11 @@ impl Components {
         self.connected.iter().filter(|(_, component)| follows(component)).map(|(id, _)| *id).collect()
     }
 
+    /// Does a change concern a component that is connected?
+    pub(crate) fn take_part(&self, changes: &ChangeSet) -> bool {
+        !changes.is_empty() && !self.connected.is_empty()
+    }
+
     pub(crate) fn attach(
         &mut self,
         attachment: Attachment,

@@ -127,7 +127,7 @@ impl Core {
         now: Now,
     ) -> Result<Option<Reply>, Vec<Error>> {
         self.sessions.may_change(Datastore::Running, session).map_err(|error| vec![error])?;
-        self.no_commit_in_flight()?;
+        self.no_commit_unrecorded()?;
         match (&self.ongoing, persist_id) {
             (Some(ongoing), None) if ongoing.by == Some(session) => {}
             (Some(ongoing), None) if ongoing.pending.persist.is_none() => {
@@ -211,14 +211,19 @@ impl Core {
         }
     }
 
+    /// Is no commit on its way?
+    fn is_idle(&self) -> bool {
+        self.commit.is_none() && self.ahead.is_empty()
+    }
+
     /// When a confirmed commit that nobody confirms is taken back; a commit on its way may confirm it still.
     pub(crate) fn confirm_timeout(&self) -> Option<(Instant, &'static str)> {
-        let ongoing = self.ongoing.as_ref().filter(|_| self.commit.is_none())?;
+        let ongoing = self.ongoing.as_ref().filter(|_| self.is_idle())?;
         Some((ongoing.deadline, "confirm"))
     }
 
     pub(crate) fn roll_back_if_due(&mut self, now: Now) {
-        let Some(ongoing) = self.ongoing.as_ref().filter(|_| self.commit.is_none()) else { return };
+        let Some(ongoing) = self.ongoing.as_ref().filter(|_| self.is_idle()) else { return };
         if ongoing.is_abandoned() {
             self.begin_rollback(Cause::Rollback(Rollback::SessionEnded), now);
         } else if ongoing.deadline <= now.instant {
@@ -244,8 +249,9 @@ impl Core {
     }
 
     /// A rollback that cannot be recorded is in force all the same.
-    pub(crate) fn go_unrecorded(&mut self, error: &Error, now: Now) {
-        self.take_over(now);
+    pub(crate) fn go_unrecorded(&mut self, commit: Commit, error: &Error, now: Now) {
+        self.take_over(&commit);
+        self.commit = Some(commit);
         self.record_later(error, now);
         self.answer_endings();
     }
@@ -263,14 +269,16 @@ impl Core {
             let ticket = self.ticket();
             if let Some(commit) = &mut self.commit {
                 commit.stage = Stage::Unrecorded { ticket: Some(ticket), again: now.instant };
-                self.outputs.push_back(commit.output(ticket, now));
+                self.outputs.push_back(Output::Record { ticket, group: vec![commit.recorded()] });
             }
         }
     }
 
-    pub(crate) fn recorded_at_last(&mut self, now: Now) {
+    pub(crate) fn recorded_at_last(&mut self) {
         self.components.clear_unrecorded(&mut self.outputs);
-        self.end_commit(Ok(()), now);
+        if let Some(commit) = self.commit.take() {
+            self.end_commit(commit, Ok(()));
+        }
     }
 
     pub(crate) fn author(&self, session: SessionId) -> Author {

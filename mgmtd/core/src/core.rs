@@ -1,6 +1,7 @@
 //! The state machine: sessions, datastores and the requests on them.
 
-use crate::commit::{Cause, Commit, Stage};
+use crate::ahead::Ahead;
+use crate::commit::{Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
 use crate::datastores;
@@ -56,7 +57,7 @@ pub struct ModuleText {
     pub yang: Arc<str>,
 }
 
-/// Datastores, sessions, locks and the commit in flight, without I/O, clock or randomness.
+/// Datastores, sessions, locks and the commits on their way, without I/O, clock or randomness.
 ///
 /// The contract: one `handle_*` call, then drain [`Core::poll_output`] and carry out each output in order, then
 /// sleep until [`Core::poll_timeout`] or the next input. An output with a [`Ticket`] is answered exactly once.
@@ -71,7 +72,15 @@ pub struct Core {
     pub(crate) privates: Privates,
     pub(crate) sessions: Sessions,
     pub(crate) components: Components,
+    /// The commit that is being decided.
     pub(crate) commit: Option<Commit>,
+    /// What is decided and not durable.
+    pub(crate) ahead: Ahead,
+    /// Requests that wait for commits, in the order of arrival. One of each session at most, since it asks one thing at
+    /// a time.
+    pub(crate) waiting: VecDeque<(SessionId, Request)>,
+    /// The lock of the candidate was released while commits of it were on their way: its changes go when these end.
+    pub(crate) discard: bool,
     /// The confirmed commit that waits for its confirmation.
     pub(crate) ongoing: Option<Ongoing>,
     /// `validate` requests at the oracle or at the checks.
@@ -109,6 +118,9 @@ impl Core {
             running,
             components,
             commit: None,
+            ahead: Ahead::default(),
+            waiting: VecDeque::new(),
+            discard: false,
             ongoing: None,
             validations: BTreeMap::new(),
             reads: Reads::default(),
@@ -133,7 +145,11 @@ impl Core {
             Some(Stage::Preparing(prepare)) => Some((prepare.deadline, "prepare")),
             Some(Stage::Unrecorded { ticket: None, again }) => Some((*again, "record")),
             Some(
-                Stage::Validating(_) | Stage::Checking(_) | Stage::Recording(..) | Stage::Unrecorded { .. },
+                Stage::Validating(_)
+                | Stage::Checking(_)
+                | Stage::Held
+                | Stage::Recording(_)
+                | Stage::Unrecorded { .. },
             )
             | None => None,
         };
@@ -149,7 +165,7 @@ impl Core {
     /// Whether a commit is on its way that a stop must wait for. A rollback that cannot be recorded is none: it is due
     /// again at the next start.
     pub fn commit_in_flight(&self) -> bool {
-        self.commit.as_ref().is_some_and(|commit| !commit.is_unrecorded())
+        self.on_their_way().any(|commit| !commit.is_unrecorded())
     }
 
     /// The alarms that stand.
@@ -174,6 +190,7 @@ impl Core {
             self.sessions.dropped = self.sessions.dropped.saturating_add(1);
         }
         self.end(session, End::Dropped, now);
+        self.proceed(now);
     }
 
     /// A session ended since its peer's hello was not valid.
@@ -182,6 +199,7 @@ impl Core {
             self.sessions.bad_hellos = self.sessions.bad_hellos.saturating_add(1);
         }
         self.end(session, End::Dropped, now);
+        self.proceed(now);
     }
 
     /// A reading could not be made up, so the session was answered with an error after all.
@@ -214,7 +232,15 @@ impl Core {
         }
     }
 
+    /// Carries a request out as soon as the commits on their way let it.
     pub(crate) fn carry_out(&mut self, session: SessionId, request: Request, now: Now) {
+        if let Some(request) = self.wait_for_commits(session, request) {
+            self.act(session, request, now);
+        }
+        self.proceed(now);
+    }
+
+    pub(crate) fn act(&mut self, session: SessionId, request: Request, now: Now) {
         let answer = match request {
             Request::Get(selection) => self.get(session, selection, now),
             Request::GetConfig { source, selection } => {
@@ -240,7 +266,7 @@ impl Core {
             }
             Request::Lock { target } => self.lock(session, target, now).map(Some),
             Request::Unlock { target } => self.unlock(session, target).map(Some),
-            Request::Commit(options) => self.begin_commit(session, options, now),
+            Request::Commit(options) => self.commit(session, options, now),
             Request::CancelCommit { persist_id } => self.cancel_commit(session, persist_id.as_deref(), now),
             Request::DiscardChanges => self.discard_changes(session).map(Some),
             Request::Update { resolution } => self.update(session, resolution).map(Some),
@@ -268,7 +294,7 @@ impl Core {
     pub fn handle_timeout(&mut self, now: Now) {
         self.advance_prepare(now);
         self.record_again(now);
-        self.roll_back_if_due(now);
+        self.proceed(now);
         for (session, answer) in self.reads.expired(now.instant) {
             self.reply(session, answer);
         }
@@ -301,8 +327,9 @@ impl Core {
         {
             match verdict {
                 Ok((new, changes)) => self.check_commit(new, changes, now),
-                Err(errors) => self.fail_commit(errors, now),
+                Err(errors) => self.fail_commit(errors),
             }
+            self.proceed(now);
         }
     }
 
@@ -323,8 +350,9 @@ impl Core {
             if errors.is_empty() {
                 self.prepare_commit(now);
             } else {
-                self.fail_commit(errors, now);
+                self.fail_commit(errors);
             }
+            self.proceed(now);
         }
     }
 
@@ -341,6 +369,8 @@ impl Core {
             prepare.lost(component);
         }
         self.advance_prepare(now);
+        self.prepare_held(now);
+        self.proceed(now);
         for (session, answer) in self.reads.lost(component) {
             self.reply(session, answer);
         }
@@ -353,6 +383,7 @@ impl Core {
         {
             prepare.planned(component);
             self.advance_prepare(now);
+            self.proceed(now);
         }
     }
 
@@ -372,6 +403,7 @@ impl Core {
             Refused::Nothing => return,
         }
         self.advance_prepare(now);
+        self.proceed(now);
     }
 
     /// A component has forgotten what it had prepared.
@@ -386,27 +418,17 @@ impl Core {
 
     /// An [`Output::Record`] is durable, or could not be made so.
     pub fn handle_recorded(&mut self, ticket: Ticket, result: Result<(), Error>, now: Now) {
-        let Some(commit) = &self.commit else { return };
-        let automatic = matches!(commit.cause, Cause::Rollback(_));
-        match (&commit.stage, result) {
-            (Stage::Recording(t, _), Ok(())) if *t == ticket => self.finish_commit(now),
-            (Stage::Recording(t, _), Err(error)) if *t == ticket && automatic => {
-                self.go_unrecorded(&error, now);
+        if !self.group_recorded(ticket, &result, now)
+            && let Some(Commit { stage: Stage::Unrecorded { ticket: Some(recording), .. }, .. }) =
+                &self.commit
+            && *recording == ticket
+        {
+            match result {
+                Ok(()) => self.recorded_at_last(),
+                Err(error) => self.record_later(&error, now),
             }
-            (Stage::Recording(t, _), Err(error)) if *t == ticket => self.fail_commit(vec![error], now),
-            (Stage::Unrecorded { ticket: Some(t), .. }, Ok(())) if *t == ticket => self.recorded_at_last(now),
-            (Stage::Unrecorded { ticket: Some(t), .. }, Err(error)) if *t == ticket => {
-                self.record_later(&error, now);
-            }
-            (
-                Stage::Validating(_)
-                | Stage::Checking(_)
-                | Stage::Preparing(_)
-                | Stage::Recording(..)
-                | Stage::Unrecorded { .. },
-                _,
-            ) => {}
         }
+        self.proceed(now);
     }
 
     /// What a session may do, by the rules that run now.

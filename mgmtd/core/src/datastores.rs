@@ -1,5 +1,6 @@
 //! The requests on datastores, locks and sessions that are answered at once.
 
+use crate::commit::Commit;
 use crate::content;
 use crate::core::Core;
 use crate::session::lock_denied;
@@ -19,7 +20,7 @@ impl Core {
         self.may_edit(edit.target, session)?;
         let (target, test_only) = (edit.target, edit.test_option == TestOption::TestOnly);
         let access = self.access(session);
-        let tree = self.tree(session, target);
+        let tree = self.written(session, target);
         let settled = self.conflicts_named(session, &edit);
         let (edited, errors) = content::edit(&self.facts.schema, &tree, edit, &access);
         match edited {
@@ -65,7 +66,7 @@ impl Core {
         };
         if let Target::Datastore(target) = target {
             access.may_replace_all()?;
-            let old = self.tree(session, target);
+            let old = self.written(session, target);
             access.may_change(&old, &new)?;
         }
         match target {
@@ -103,8 +104,15 @@ impl Core {
         self.edit_config(session, Edit { target, default_operation, test_option, error_option, config })
     }
 
-    /// Not while another session has it locked, nor while a commit reads or writes it; and running only where that is
-    /// switched on.
+    /// What a datastore is to a session that writes it: of running, what is decided already.
+    fn written(&mut self, session: SessionId, datastore: Datastore) -> Tree {
+        match datastore {
+            Datastore::Running => self.tip().1.clone(),
+            Datastore::Candidate => self.tree(session, datastore),
+        }
+    }
+
+    /// Not while another session has it locked; and running only where that is switched on.
     pub(crate) fn may_edit(&self, target: Datastore, by: SessionId) -> Result<(), Vec<Error>> {
         match target {
             Datastore::Running if !self.facts.writable_running => Err(vec![
@@ -116,30 +124,20 @@ impl Core {
             ]),
             Datastore::Running => {
                 self.sessions.may_change(target, by).map_err(|error| vec![error])?;
-                self.no_commit_in_flight()?;
+                self.no_commit_unrecorded()?;
                 self.may_write(by)
             }
             // Nobody else has to do with it.
             Datastore::Candidate if self.is_private(by) => Ok(()),
-            Datastore::Candidate => {
-                self.sessions.may_change(target, by).map_err(|error| vec![error])?;
-                match &self.commit {
-                    Some(commit) if commit.cause.reads_candidate() => self.no_commit_in_flight(),
-                    Some(_) | None => Ok(()),
-                }
-            }
+            Datastore::Candidate => self.sessions.may_change(target, by).map_err(|error| vec![error]),
         }
     }
 
-    pub(crate) fn no_commit_in_flight(&self) -> Result<(), Vec<Error>> {
-        let Some(commit) = &self.commit else { return Ok(()) };
-        let message = match (commit.cause.session(), commit.is_unrecorded()) {
-            (_, true) => {
-                "a confirmed commit was taken back, which cannot be recorded: see the alarms".to_owned()
-            }
-            (Some(session), false) => format!("session {session} is committing: retry when it is done"),
-            (None, false) => "a confirmed commit is being taken back: retry when it is done".to_owned(),
-        };
+    pub(crate) fn no_commit_unrecorded(&self) -> Result<(), Vec<Error>> {
+        if !self.commit.as_ref().is_some_and(Commit::is_unrecorded) {
+            return Ok(());
+        }
+        let message = "a confirmed commit was taken back, which cannot be recorded: see the alarms";
         Err(vec![Error::protocol(ErrorTag::InUse, message)])
     }
 
@@ -176,10 +174,8 @@ impl Core {
 
     /// A commit on its way holds what it reads and writes.
     fn not_committing(&self, target: Datastore) -> Result<(), Vec<Error>> {
-        let Some(commit) = &self.commit else { return Ok(()) };
-        if target == Datastore::Candidate && !commit.cause.reads_candidate() {
-            return Ok(());
-        }
+        let holds = |commit: &&Commit| target == Datastore::Running || commit.cause.reads_candidate();
+        let Some(commit) = self.on_their_way().find(holds) else { return Ok(()) };
         Err(vec![match commit.cause.session() {
             Some(session) => {
                 lock_denied(target, session.0, "is committing and holds it until then: it is in use")
@@ -202,9 +198,15 @@ impl Core {
         if !locks.contains(&Datastore::Candidate) {
             return;
         }
-        match &mut self.commit {
-            Some(commit) if commit.cause.reads_candidate() => commit.discard = true,
-            Some(_) | None => self.candidate = self.running.clone(),
+        self.discard = true;
+        self.discard_if_due();
+    }
+
+    /// The candidate loses its changes once no commit of it is on its way.
+    pub(crate) fn discard_if_due(&mut self) {
+        if self.discard && !self.candidate_is_read() {
+            self.discard = false;
+            self.candidate = self.running.clone();
         }
     }
 

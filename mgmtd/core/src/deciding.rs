@@ -1,5 +1,6 @@
 //! The steps of `validate` and `commit`.
 
+use crate::ahead::Answer;
 use crate::commit::{Cause, Commit, Prepare, Prepared, Stage};
 use crate::content;
 use crate::core::{Core, Validation};
@@ -7,7 +8,7 @@ use crate::nacm::Access;
 use crate::output::{Event, Output};
 use crate::types::{CommitOptions, ComponentId, Datastore, Now, Reply, Resolution, SessionId, Source};
 use cats_yang_tree::error::Error;
-use cats_yang_tree::{ChangeSet, Tree};
+use cats_yang_tree::{ChangeSet, Tree, diff};
 use std::sync::Arc;
 
 impl Core {
@@ -33,7 +34,24 @@ impl Core {
         self.outputs.push_back(Output::Check { ticket, old: self.running.clone(), new, changes });
     }
 
-    pub(crate) fn begin_commit(
+    /// `commit`: the outcome is told when what it rests on is durable.
+    pub(crate) fn commit(
+        &mut self,
+        session: SessionId,
+        options: CommitOptions,
+        now: Now,
+    ) -> Result<Option<Reply>, Vec<Error>> {
+        let before = self.before(session);
+        let begun = self.begin_commit(session, options, now);
+        if let Some(result) = begun.transpose() {
+            self.answer(Answer { session, result, before });
+        } else if let Some(commit) = &mut self.commit {
+            commit.before = before;
+        }
+        Ok(None)
+    }
+
+    fn begin_commit(
         &mut self,
         session: SessionId,
         options: CommitOptions,
@@ -44,19 +62,20 @@ impl Core {
         for datastore in read {
             self.sessions.may_change(datastore, session).map_err(|error| vec![error])?;
         }
-        self.no_commit_in_flight()?;
+        self.no_commit_unrecorded()?;
         self.may_follow(session, options.persist_id.as_deref())?;
+        let tip = self.tip().1.clone();
         if private {
-            self.update(session, Resolution::RevertOnConflict)?;
+            self.update_onto(session, &tip, Resolution::RevertOnConflict)?;
         }
         let CommitOptions { confirmed, comment, .. } = options;
         let cause = Cause::Candidate { session, by: self.author(session), confirmed, comment, private };
         let candidate = self.tree(session, Datastore::Candidate);
         // Shared parts compare by address.
-        if candidate == self.running {
+        if candidate == tip || !private && self.candidate_will_follow() {
             return Ok(self.commit_nothing(cause, now));
         }
-        self.access(session).may_change(&self.running, &candidate)?;
+        self.access(session).may_change(&tip, &candidate)?;
         self.begin(cause, candidate);
         Ok(None)
     }
@@ -68,8 +87,10 @@ impl Core {
         new: Tree,
         errors: Vec<Error>,
     ) -> Result<Option<Reply>, Vec<Error>> {
-        if new == self.running {
-            return if errors.is_empty() { Ok(Some(Reply::Ok)) } else { Err(errors) };
+        if new == *self.tip().1 {
+            let result = with_errors(errors, Ok(())).map(|()| Reply::Ok);
+            self.answer(Answer { session, result, before: None });
+            return Ok(None);
         }
         let cause = Cause::Running { session, by: self.author(session), errors };
         self.begin(cause, new);
@@ -78,10 +99,11 @@ impl Core {
 
     fn begin(&mut self, cause: Cause, new: Tree) {
         let ticket = self.ticket();
-        let mut commit = Commit::new(cause, self.revision + 1, new.clone(), Arc::default());
+        let (revision, base) = (self.tip().0 + 1, self.tip().1.clone());
+        let mut commit = Commit::new(cause, revision, new.clone(), Arc::default());
         commit.stage = Stage::Validating(ticket);
         self.commit = Some(commit);
-        self.outputs.push_back(Output::Validate { ticket, base: self.running.clone(), new });
+        self.outputs.push_back(Output::Validate { ticket, base, new });
     }
 
     /// A commit without changes is no more than a word about a confirmed commit, if there is one.
@@ -103,17 +125,26 @@ impl Core {
             return self.end_without_changes(now);
         }
         commit.stage = Stage::Checking(ticket);
-        let (old, new, changes) = (self.running.clone(), commit.new.clone(), Arc::clone(&commit.changes));
+        // The rules are about running, whatever is decided already.
+        let changes = match self.ahead.is_empty() {
+            true => Arc::clone(&commit.changes),
+            false => Arc::new(diff(&self.running, &commit.new)),
+        };
+        let (old, new) = (self.running.clone(), commit.new.clone());
         self.outputs.push_back(Output::Check { ticket, old, new, changes });
     }
 
     fn end_without_changes(&mut self, now: Now) {
+        let Some(commit) = &mut self.commit else { return };
+        commit.revision = commit.revision.saturating_sub(1);
         let settles = self.commit.as_ref().is_some_and(|commit| self.settles(&commit.cause));
-        let Some(commit) = self.commit.as_mut().filter(|_| settles) else {
-            return self.end_commit(Ok(()), now);
-        };
-        commit.revision = self.revision;
-        self.record_commit(Vec::new(), now);
+        // What it rests on is to be durable first.
+        if settles || !self.ahead.is_empty() {
+            return self.record_commit(Vec::new(), now);
+        }
+        if let Some(commit) = self.commit.take() {
+            self.end_commit(commit, Ok(()));
+        }
     }
 
     /// Does a confirmed commit begin or end with it, whatever it changes?
@@ -126,11 +157,23 @@ impl Core {
     }
 
     pub(crate) fn prepare_commit(&mut self, now: Now) {
+        let held = self.ahead.commits().any(|ahead| self.components.take_part(&ahead.changes));
         let Some(commit) = &mut self.commit else { return };
+        if held && self.components.take_part(&commit.changes) {
+            commit.stage = Stage::Held;
+            return;
+        }
         let (components, out) = (&mut self.components, &mut self.outputs);
         let prepare = Prepare::begin(components, commit.revision, &commit.changes, now.instant, out);
         commit.stage = Stage::Preparing(prepare);
         self.advance_prepare(now);
+    }
+
+    /// Goes on with a commit that waited for what components have prepared.
+    pub(crate) fn prepare_held(&mut self, now: Now) {
+        if self.commit.as_ref().is_some_and(|commit| matches!(commit.stage, Stage::Held)) {
+            self.prepare_commit(now);
+        }
     }
 
     pub(crate) fn advance_prepare(&mut self, now: Now) {
@@ -139,7 +182,7 @@ impl Core {
             Prepared::Waiting => {}
             Prepared::Ready(planned) => self.record_commit(planned, now),
             Prepared::Failed(errors) if cause.is_way_back() => self.go_without_the_late(&errors, now),
-            Prepared::Failed(errors) => self.fail_commit(errors, now),
+            Prepared::Failed(errors) => self.fail_commit(errors),
         }
     }
 
@@ -156,23 +199,20 @@ impl Core {
         self.record_commit(planned, now);
     }
 
+    /// From here on nothing but the journal can refuse it.
     pub(crate) fn record_commit(&mut self, planned: Vec<ComponentId>, now: Now) {
-        let ticket = self.ticket();
         let Some(mut commit) = self.commit.take() else { return };
-        commit.stage = Stage::Recording(ticket, planned);
+        commit.stage = Stage::Recording(planned);
         commit.then = self.ongoing_after(&commit, now);
-        self.outputs.push_back(commit.output(ticket, now));
-        self.commit = Some(commit);
+        commit.decided_us = now.unix_us;
+        commit.closes = self.settles(&commit.cause)
+            || self.ongoing.is_some()
+            || !self.nacm.same_rules(self.tip().1, &commit.new);
+        self.record_next(commit);
     }
 
-    pub(crate) fn finish_commit(&mut self, now: Now) {
-        self.take_over(now);
-        self.end_commit(Ok(()), now);
-    }
-
-    /// Running and the components go over to what is decided.
-    pub(crate) fn take_over(&mut self, now: Now) {
-        let Some(commit) = &self.commit else { return };
+    /// Running and the components go over to what is durable.
+    pub(crate) fn take_over(&mut self, commit: &Commit) {
         let (cause, then) = (commit.cause.clone(), commit.then.clone());
         if !commit.changes.is_empty() {
             // A candidate without changes of its own goes along.
@@ -187,7 +227,7 @@ impl Core {
                 self.outputs.push_back(Output::Apply { component: *component, revision: self.revision });
             }
             self.components.follow(&took_part, (self.revision, &self.running), &mut self.outputs);
-            let record = commit.record(now.unix_us);
+            let record = commit.record();
             self.history.keep(&record, &commit.changes);
             let event = Event::Committed { commit: record, changes: Arc::clone(&commit.changes) };
             self.outputs.push_back(Output::Event(event));
@@ -200,43 +240,49 @@ impl Core {
         }
     }
 
-    pub(crate) fn fail_commit(&mut self, errors: Vec<Error>, now: Now) {
-        let Some(commit) = &self.commit else { return };
-        for component in commit.to_abort() {
-            self.components.abort(component, commit.revision, &mut self.outputs);
-        }
-        let event = Event::CommitFailed { by: commit.cause.author(), errors: errors.clone() };
+    /// A commit is refused before it is decided.
+    pub(crate) fn fail_commit(&mut self, errors: Vec<Error>) {
+        let Some(commit) = self.commit.take() else { return };
+        self.abandon(&commit, errors.clone());
         // The log has it all; the user gets what there is to be read.
         let spoken = match &commit.stage {
             Stage::Checking(_) => true,
             Stage::Preparing(prepare) => !prepare.errors.is_empty(),
-            Stage::Validating(_) | Stage::Recording(..) | Stage::Unrecorded { .. } => false,
+            Stage::Validating(_) | Stage::Held | Stage::Recording(_) | Stage::Unrecorded { .. } => false,
         };
         let access = commit.cause.session().map_or(Access::FULL, |session| self.access(session));
-        self.outputs.push_back(Output::Event(event));
         let told = if spoken { access.without_words(errors) } else { access.without_hidden(errors) };
-        self.end_commit(Err(told), now);
+        self.discard_if_due();
+        if let Some(session) = commit.cause.session() {
+            let result = commit.cause.outcome(Err(told));
+            self.answer(Answer { session, result, before: commit.before });
+        }
     }
 
-    pub(crate) fn end_commit(&mut self, result: Result<(), Vec<Error>>, now: Now) {
-        let Some(commit) = self.commit.take() else { return };
-        if commit.cause.reads_candidate() && (result.is_ok() || commit.discard) {
+    /// Nothing comes of a commit.
+    pub(crate) fn abandon(&mut self, commit: &Commit, errors: Vec<Error>) {
+        for component in commit.to_abort() {
+            self.components.abort(component, commit.revision, &mut self.outputs);
+        }
+        let event = Event::CommitFailed { by: commit.cause.author(), errors };
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    /// A commit is durable, or never will be.
+    pub(crate) fn end_commit(&mut self, commit: Commit, result: Result<(), Vec<Error>>) {
+        // What was edited since stays, upon what is committed.
+        if commit.cause.reads_candidate() && result.is_ok() && self.candidate == commit.input {
             self.candidate = self.running.clone();
         }
+        self.discard_if_due();
         if let Cause::Candidate { session, confirmed, private: true, .. } = &commit.cause
             && result.is_ok()
         {
             self.private_committed(*session, confirmed.is_some());
         }
         if let Some(session) = commit.cause.session() {
-            let result = match commit.cause {
-                Cause::Running { errors, .. } => with_errors(errors, result),
-                Cause::Candidate { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => result,
-            };
-            self.reply(session, result.map(|()| Reply::Ok));
+            self.reply(session, commit.cause.outcome(result));
         }
-        self.roll_back_if_due(now);
-        self.answer_endings();
     }
 }
 
@@ -244,4 +290,15 @@ impl Core {
 fn with_errors(mut errors: Vec<Error>, result: Result<(), Vec<Error>>) -> Result<(), Vec<Error>> {
     errors.extend(result.err().unwrap_or_default());
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+impl Cause {
+    /// What its session is told of a result.
+    pub(crate) fn outcome(self, result: Result<(), Vec<Error>>) -> Result<Reply, Vec<Error>> {
+        let result = match self {
+            Cause::Running { errors, .. } => with_errors(errors, result),
+            Cause::Candidate { .. } | Cause::Cancel { .. } | Cause::Rollback(_) => result,
+        };
+        result.map(|()| Reply::Ok)
+    }
 }

@@ -73,8 +73,8 @@ impl Core {
         let on_its_way = |cause: &Cause| {
             cause.session() == Some(session) || matches!(cause, Cause::Rollback(Rollback::SessionEnded))
         };
-        let commit = self.commit.as_ref().filter(|commit| !commit.is_unrecorded());
-        !commit.is_some_and(|commit| on_its_way(&commit.cause))
+        let mut commits = self.on_their_way().filter(|commit| !commit.is_unrecorded());
+        !commits.any(|commit| on_its_way(&commit.cause))
             && !self.ongoing.as_ref().is_some_and(Ongoing::is_abandoned)
     }
 
@@ -87,10 +87,11 @@ impl Core {
         self.history.forget(session);
         self.validations.retain(|_, validation| validation.session != session);
         self.endings.retain(|ending| ending.asker != session);
+        self.waiting.retain(|(waiting, _)| *waiting != session);
         self.leave_ongoing(session);
         if self.ends_with(session, why) {
             let error = Error::protocol(ErrorTag::OperationFailed, "the session has ended");
-            self.fail_commit(vec![error], now);
+            self.fail_commit(vec![error]);
         }
         self.released(&locks);
         self.roll_back_if_due(now);

@@ -186,6 +186,10 @@ impl Core {
 
     fn load(&mut self, session: SessionId, tree: &Tree) -> Result<Reply, Vec<Error>> {
         self.may_edit(Datastore::Candidate, session)?;
+        if !self.is_private(session) && self.candidate_is_read() {
+            let message = "<candidate> is being committed: retry when that is done";
+            return Err(vec![Error::protocol(ErrorTag::InUse, message)]);
+        }
         let candidate = self.tree(session, Datastore::Candidate);
         self.access(session).may_change(&candidate, tree)?;
         // A private candidate begins anew: what it was told of others' changes is about what is replaced.

@@ -6,8 +6,9 @@
 //!
 //! A commit goes validate (yang/tree's, on a thread outside) → check (rules that YANG cannot say, outside) → prepare (each component
 //! in sync) → record (durable: the point of decision) → apply. A failure before that point leaves candidate and
-//! running as they were. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
+//! running as they were. While the journal is written, further commits are decided upon what is being written. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
 
+mod ahead;
 mod commit;
 mod compare;
 mod components;
@@ -38,7 +39,7 @@ pub use compare::{Compare, Comparison};
 pub use confirmed::RECORD_AGAIN;
 pub use history::Kept;
 pub use nacm::{Access, AccessOperation};
-pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending};
+pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending, Recorded};
 pub use reading::{Filter, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};

@@ -278,6 +278,14 @@ impl Nacm {
         Access(Some(Arc::clone(effective)))
     }
 
+    /// Does what sessions may do stay the same?
+    pub(crate) fn same_rules(&self, old: &Tree, new: &Tree) -> bool {
+        match (self.content(old), self.content(new)) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        }
+    }
+
     /// The rules of `new` that cannot be understood, if it has other rules than `old`.
     pub(crate) fn faults(&self, schema: &Schema, old: &Tree, new: &Tree) -> Vec<Error> {
         match (self.node, self.content(old), self.content(new)) {

@@ -30,15 +30,8 @@ pub enum Output {
     /// Give a component the whole configuration: [`crate::Core::handle_loaded`] or
     /// [`crate::Core::handle_rejected`].
     Snapshot { component: ComponentId, revision: u64, tree: Tree },
-    /// Make a commit durable: [`crate::Core::handle_recorded`]. `running` is the configuration after it, and `pending`
-    /// the confirmed commit that waits after it; without changes the revision is the last one, and only `pending` is new.
-    Record {
-        ticket: Ticket,
-        commit: CommitRecord,
-        changes: Arc<ChangeSet>,
-        pending: Option<Arc<Pending>>,
-        running: Tree,
-    },
+    /// Make commits durable, all of them or none: [`crate::Core::handle_recorded`].
+    Record { ticket: Ticket, group: Vec<Recorded> },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
     /// Read the configuration in a file, as [`Config::read`] does: [`crate::Core::handle_fetched`].
@@ -52,6 +45,19 @@ pub enum Output {
     Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },
     /// Something to be logged, once.
     Event(Event),
+}
+
+/// A commit to be made durable. Without changes the revision is the last one, and only `pending` is new.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Who and when.
+    pub commit: CommitRecord,
+    /// What it changes.
+    pub changes: Arc<ChangeSet>,
+    /// The confirmed commit that waits after it.
+    pub pending: Option<Arc<Pending>>,
+    /// The configuration after it.
+    pub running: Tree,
 }
 
 /// Who committed what, when.

@@ -180,15 +180,24 @@ impl Core {
 
     /// `update`.
     pub(crate) fn update(&mut self, session: SessionId, resolution: Resolution) -> Result<Reply, Vec<Error>> {
+        self.update_onto(session, &self.running.clone(), resolution)
+    }
+
+    pub(crate) fn update_onto(
+        &mut self,
+        session: SessionId,
+        running: &Tree,
+        resolution: Resolution,
+    ) -> Result<Reply, Vec<Error>> {
         let access = self.access(session);
-        let (running, schema) = (self.running.clone(), self.facts.schema.clone());
+        let schema = self.facts.schema.clone();
         let Some(private) = self.private(session) else {
             let message =
                 "this session works on the shared candidate: announce :private-candidate in <hello>";
             return Err(vec![Error::protocol(ErrorTag::OperationNotSupported, message)]);
         };
         private
-            .update(&schema, &running, resolution)
+            .update(&schema, running, resolution)
             .map(|()| Reply::Ok)
             .map_err(|errors| access.without_hidden(errors))
     }

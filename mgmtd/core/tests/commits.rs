@@ -84,23 +84,23 @@ fn a_failure_at_each_step_leaves_both_datastores_as_they_were() {
 }
 
 #[test]
-fn one_commit_at_a_time_and_nothing_changes_under_it() {
-    let mut node = Node::new();
-    let (a, b) = (node.open("ada"), node.open("bob"));
-    node.ok(a, knob(1));
-    node.hold_journal = true;
-    node.send(a, commit());
-    assert_eq!(node.running(), "", "not before it is durable");
+fn one_commit_is_decided_at_a_time_and_what_would_change_under_it_waits() {
     for request in [commit(), knob(2), Request::DiscardChanges] {
-        assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
+        let mut node = Node::new();
+        let (a, b) = (node.open("ada"), node.open("bob"));
+        node.ok(a, knob(1));
+        node.hold_oracle = true;
+        node.send(a, commit());
+        node.send(b, request);
+        for datastore in [Running, Candidate] {
+            let denied = node.refused(b, lock(datastore));
+            assert_eq!((denied.tag, holder(&denied)), (ErrorTag::LockDenied, Some(a.0)));
+        }
+        assert_eq!((node.reply(b), node.running()), (None, String::new()), "not before it is decided");
+        node.answer_held();
+        assert_eq!((node.reply(a), node.reply(b)), (Some(Reply::Ok), Some(Reply::Ok)));
+        assert!(node.running().contains("<knob>1</knob>"));
     }
-    for datastore in [Running, Candidate] {
-        let denied = node.refused(b, lock(datastore));
-        assert_eq!((denied.tag, holder(&denied)), (ErrorTag::LockDenied, Some(a.0)));
-    }
-    node.answer_held();
-    assert_eq!(node.reply(a), Some(Reply::Ok));
-    assert!(node.running().contains("<knob>1</knob>"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use cats_mgmtd_core::{
     Request, Source, Target, TestOption,
 };
 use cats_yang_tree::error::{Error, ErrorTag};
-use node::{Node, commit, config, edit_with, knob, lock};
+use node::{Node, config, edit_with, knob, lock};
 use std::time::Duration;
 
 use Datastore::{Candidate, Running};
@@ -55,7 +55,7 @@ fn changes_of_the_candidate_stay_when_running_is_edited() {
 }
 
 #[test]
-fn locks_and_commits_on_their_way_hold_against_edits_of_running() {
+fn a_lock_holds_against_edits_of_running_while_its_holder_writes_and_before() {
     let mut node = Node::writable();
     let (a, b) = (node.open("ada"), node.open("bob"));
     node.ok(a, lock(Running));
@@ -67,14 +67,17 @@ fn locks_and_commits_on_their_way_hold_against_edits_of_running() {
         source: Source::Config(config("<knob>2</knob>")),
         with_defaults: None,
     };
-    for request in [write("<knob>2</knob>"), copy, commit()] {
+    for request in [write("<knob>2</knob>"), copy] {
         assert_eq!(node.refused(b, request).tag, ErrorTag::InUse);
     }
-    // The candidate is free meanwhile.
-    node.ok(b, knob(3));
+    // The candidate is about to follow.
+    let c = node.open("cyd");
+    node.send(c, Request::EditConfig(edit_with("<mode>m</mode>")));
+    assert_eq!((node.reply(c), node.running()), (None, String::new()), "not before it is durable");
     node.answer_held();
-    assert_eq!(node.reply(a), Some(Reply::Ok));
-    assert!(node.config(b, Candidate).contains("<knob>3</knob>"));
+    assert_eq!((node.reply(a), node.reply(c)), (Some(Reply::Ok), Some(Reply::Ok)));
+    let candidate = node.config(c, Candidate);
+    assert!(candidate.contains("<knob>1</knob>") && candidate.contains("<mode>m</mode>"), "{candidate}");
 }
 
 #[test]

@@ -276,9 +276,8 @@ impl Hub {
                 let config = content::to_json(&self.schema, &tree).into_bytes();
                 self.tell(component, ToEngine::Snapshot { revision, config });
             }
-            Output::Record { ticket, commit, changes, pending, running } => {
-                let commit = recorder::Commit { ticket, commit, changes, pending, running };
-                if self.workers.recorder.try_send(recorder::Job::Commit(commit)).is_err() {
+            Output::Record { ticket, group } => {
+                if self.workers.recorder.try_send(recorder::Job::Group { ticket, group }).is_err() {
                     self.failed.push(Input::Recorded { ticket, result: Err(overloaded("the journal")) });
                 }
             }

@@ -3,7 +3,7 @@
 use crate::content;
 use crate::history::Archive;
 use crate::hub::{HubSender, Input};
-use cats_mgmtd_core::{CommitRecord, Kept, Pending, Ticket};
+use cats_mgmtd_core::{CommitRecord, Kept, Pending, Recorded, Ticket};
 use cats_mgmtd_store::{About, Confirm, ModuleRevision, Record, Store, StoreError};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// Jobs that may wait beside one of each session: the core has one commit in flight.
+/// Jobs that may wait beside one of each session: the core has one group of commits written at a time.
 const QUEUE: usize = 4;
 
 /// So many changes leave memory behind, once their undoing is written, that is worth giving back.
@@ -21,22 +21,10 @@ const MANY: usize = 1_000;
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Make a commit durable.
-    Commit(Commit),
+    /// Make commits durable, all of them or none.
+    Group { ticket: Ticket, group: Vec<Recorded> },
     /// Make up configurations of revisions.
     Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },
-}
-
-/// A commit to be made durable.
-#[derive(Debug)]
-pub(crate) struct Commit {
-    pub(crate) ticket: Ticket,
-    pub(crate) commit: CommitRecord,
-    pub(crate) changes: Arc<ChangeSet>,
-    /// The confirmed commit that waits after it.
-    pub(crate) pending: Option<Arc<Pending>>,
-    /// The configuration after it, for the snapshot that the journal is folded into when it has grown enough.
-    pub(crate) running: Tree,
 }
 
 /// Starts the thread with the configuration that runs; it ends when the sender is dropped.
@@ -72,7 +60,7 @@ impl Recorder {
     fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         while let Some(job) = jobs.blocking_recv() {
             match job {
-                Job::Commit(commit) => self.commit(commit),
+                Job::Group { ticket, group } => self.commit(ticket, group),
                 Job::Recall { ticket, revisions, running } => {
                     let result = self.archive.recall(&revisions, &running);
                     let _ = self.hub.blocking_send(Input::Recalled { ticket, result });
@@ -82,33 +70,40 @@ impl Recorder {
         self.archive.make_durable();
     }
 
-    fn commit(&mut self, Commit { ticket, commit, changes, pending, running }: Commit) {
-        let result = self.record(&commit, &changes, pending.as_deref());
-        let (recorded, result) = match result {
-            Ok(about) => (Some(about), Ok(())),
-            Err(error) => (None, Err(error)),
+    fn commit(&mut self, ticket: Ticket, group: Vec<Recorded>) {
+        let (about, result) = match self.record(&group) {
+            Ok(about) => (about, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
         };
         // A hub that is gone waits for no answer.
         let _ = self.hub.blocking_send(Input::Recorded { ticket, result });
-        let Some(about) = recorded else { return };
-        if !changes.is_empty() {
-            self.keep(&about, running);
-            if changes.changes.len() >= MANY {
-                cats_yang_schema::return_memory();
+        if about.is_empty() {
+            return;
+        }
+        let pending = group.last().and_then(|last| last.pending.clone());
+        let many = group.iter().map(|recorded| recorded.changes.changes.len()).sum::<usize>() >= MANY;
+        for (about, Recorded { changes, running, .. }) in about.iter().zip(group) {
+            if !changes.is_empty() {
+                self.keep(about, running);
             }
         }
+        if many {
+            cats_yang_schema::return_memory();
+        }
         self.compact(pending.as_deref());
+        if let Err(error) = self.store.make_room() {
+            // The next commit tells.
+            tracing::debug!(%error, "commits take longer, if they can be recorded at all");
+        }
     }
 
-    fn record(
-        &mut self,
-        commit: &CommitRecord,
-        changes: &ChangeSet,
-        pending: Option<&Pending>,
-    ) -> Result<About, Error> {
-        let record = record_of(&self.schema, &self.boot, commit, changes, pending)?;
-        self.store.append(&record).map_err(|error| failed(&error))?;
-        Ok(record.about)
+    fn record(&mut self, group: &[Recorded]) -> Result<Vec<About>, Error> {
+        let record = |Recorded { commit, changes, pending, .. }: &Recorded| {
+            record_of(&self.schema, &self.boot, commit, changes, pending.as_deref())
+        };
+        let records: Vec<Record> = group.iter().map(record).collect::<Result<_, _>>()?;
+        self.store.append(&records).map_err(|error| failed(&error))?;
+        Ok(records.into_iter().map(|record| record.about).collect())
     }
 
     /// Nobody waits for this: the commit is answered.

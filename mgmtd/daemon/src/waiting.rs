@@ -69,7 +69,7 @@ pub(crate) fn settle(
     let (by, kind) = (Author::Server, Kind::Recovery);
     let commit = CommitRecord { revision, by, unix_us: now.unix_us, kind, comment: None };
     let record = record_of(schema, boot, &commit, undo, None).map_err(StartError::NotRecorded)?;
-    store.append(&record)?;
+    store.append(std::slice::from_ref(&record))?;
     if !undo.is_empty() {
         archive.keep(&record.about, &running, &waiting.base);
     }

@@ -118,7 +118,7 @@ fn rewrite(place: &Place, change: impl Fn(&mut Confirm)) {
     change(&mut pending.confirm);
     let about =
         About { revision: found.store.revision(), at: 1, user: "ada".into(), session: 1, ..About::default() };
-    found.store.append(&Record { about, changes: vec![], pending: Some(pending) }).unwrap();
+    found.store.append(&[Record { about, changes: vec![], pending: Some(pending) }]).unwrap();
 }
 
 #[test]

@@ -6,7 +6,7 @@
 mod daemon;
 
 use cats_mgmtd_netconf::Answer;
-use daemon::{Place, edit, text_of};
+use daemon::{Place, Session, edit, text_of};
 use std::process::Command;
 
 /// Kills at a moment that differs from round to round: after some answers, and a while into the next commit.
@@ -57,6 +57,57 @@ fn content(value: u32) -> String {
     format!("<one>{value}</one>{items}<twin>{value}</twin>")
 }
 
+/// Sessions that commit at once, each with a candidate of its own.
+const AT_ONCE: u32 = 6;
+
+#[test]
+fn what_any_of_several_sessions_was_answered_is_there_after_a_kill() {
+    let place = Place::new();
+    let mut kept = vec![0; AT_ONCE as usize];
+    for round in 0..ROUNDS / 2 {
+        let daemon = place.start();
+        let running = daemon.client().running();
+        let found: Vec<u32> = (0..AT_ONCE).map(|number| found_of(&running, number)).collect();
+        let lost = kept.iter().zip(&found).any(|(kept, found)| found < kept);
+        assert!(!lost, "{kept:?} were answered, and {found:?} came back");
+        let sessions: Vec<Session> = (0..AT_ONCE).map(|_| daemon.private_client()).collect();
+        let working = (0..).zip(sessions).zip(&found).map(|((number, mut session), found)| {
+            let (found, answers) = (*found, (round + number) % 4);
+            std::thread::spawn(move || {
+                for value in found + 1..found + 8 {
+                    session.send(&edit(&part(number, value)));
+                    session.send("<commit/>");
+                }
+                for _ in 0..2 * answers {
+                    assert_eq!(session.receive(), Some(Answer::Ok));
+                }
+                // Open until the daemon is killed: the rest is on its way.
+                (session, found + answers)
+            })
+        });
+        let working: Vec<_> = working.collect();
+        let answered: Vec<(Session, u32)> = working.into_iter().map(|one| one.join().unwrap()).collect();
+        daemon.kill();
+        kept = answered.into_iter().map(|(_, value)| value).collect();
+    }
+}
+
+/// What a session writes: two entries that carry the same value.
+fn part(number: u32, value: u32) -> String {
+    let entry = |half| format!("<item><name>s{number}-{half}</name><size>{value}</size></item>");
+    [entry("a"), entry("b")].concat()
+}
+
+/// The value of that, which both entries have.
+fn found_of(running: &str, number: u32) -> u32 {
+    let value = |half| {
+        let entry = running.split("<item>").find(|entry| entry.contains(&format!("<name>s{number}-{half}<")));
+        entry.and_then(|entry| text_of(entry, "size")).map_or(0, |value| value.parse().unwrap())
+    };
+    assert_eq!(value("a"), value("b"), "half a commit: {running}");
+    value("a")
+}
+
 #[test]
 fn a_torn_last_record_is_cut_off_and_the_commit_before_it_runs() {
     let place = Place::new();
@@ -68,7 +119,7 @@ fn a_torn_last_record_is_cut_off_and_the_commit_before_it_runs() {
     daemon.kill();
     let path = place.path("state/running.journal");
     let bytes = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &bytes[..bytes.len() - 7]).unwrap();
+    std::fs::write(&path, &bytes[..written(&bytes) - 7]).unwrap();
     let daemon = place.start();
     let mut session = daemon.client();
     assert_eq!(session.running(), whole);
@@ -88,7 +139,7 @@ fn a_journal_that_is_damaged_before_its_end_is_refused_with_file_and_place() {
     let path = place.path("state/running.journal");
     let good = std::fs::read(&path).unwrap();
     let mut bad = good.clone();
-    bad[good.len() / 2] ^= 1;
+    bad[written(&good) / 2] ^= 1;
     std::fs::write(&path, &bad).unwrap();
     let said = place.fails(&["--extra-module", place.path("example-knobs.yang").to_str().unwrap()]);
     assert!(
@@ -96,6 +147,11 @@ fn a_journal_that_is_damaged_before_its_end_is_refused_with_file_and_place() {
         "{said}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), bad, "nothing was changed");
+}
+
+/// Bytes of a journal before the room behind its last record.
+fn written(journal: &[u8]) -> usize {
+    journal.iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 
 #[test]

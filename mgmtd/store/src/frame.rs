@@ -1,8 +1,9 @@
 //! The frame of a record on disk, and the scan that tells a torn tail from a damaged middle.
 //!
-//! `"CATR" | length u32 LE | crc32c u32 LE of length and payload | payload`. Commits are made durable one at a
-//! time, so a crash can tear only the last record: whatever follows a bad record and is still a good one proves
-//! that the bad one had been durable, and that it is damage and not a crash.
+//! `"CATR" | length u32 LE | crc32c u32 LE of length and payload | payload`. Frames are made durable one at a
+//! time, so a crash can tear only the last one: whatever follows a bad frame and is still a good one proves
+//! that the bad one had been durable, and that it is damage and not a crash. Behind the last one may be zeros: room that
+//! was made ahead.
 
 use crate::checksum::crc32c;
 
@@ -30,7 +31,7 @@ pub(crate) fn encode(payload: &[u8]) -> Vec<u8> {
 pub(crate) enum Scan<'a> {
     /// A whole record and the offset of the next one.
     Record { payload: &'a [u8], next: usize },
-    /// Nothing is left.
+    /// Nothing is left but room.
     End,
     /// The last write did not complete; everything before `offset` is whole.
     Torn,
@@ -45,11 +46,17 @@ pub(crate) fn scan(bytes: &[u8], offset: usize) -> Scan<'_> {
     }
     match read(bytes, offset) {
         Ok(payload) => Scan::Record { payload, next: offset + HEADER + payload.len() },
+        Err(_) if written(bytes) <= offset => Scan::End,
         Err(what) => match next_good(bytes, offset + 1) {
             Some(next_good) => Scan::Damaged { what, next_good },
             None => Scan::Torn,
         },
     }
+}
+
+/// How much of `bytes` is not room at the end.
+pub(crate) fn written(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
 fn read(bytes: &[u8], offset: usize) -> Result<&[u8], &'static str> {
@@ -93,11 +100,15 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_of_zeros_is_a_torn_write() {
+    fn a_tail_of_zeros_is_room_and_a_write_into_it_may_be_torn() {
         let mut bytes = encode(b"one");
         let whole = bytes.len();
         bytes.extend_from_slice(&[0; 4096]);
+        assert_eq!(scan(&bytes, whole), Scan::End);
+        let next = encode(b"two");
+        bytes[whole..whole + next.len() - 1].copy_from_slice(&next[..next.len() - 1]);
         assert_eq!(scan(&bytes, whole), Scan::Torn);
+        assert_eq!(written(&bytes), whole + next.len() - 1);
     }
 
     proptest! {

@@ -6,7 +6,11 @@ use crate::frame::{self, Scan};
 use crate::record::{FORMAT, JournalHead, Record, is_known, join, split};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+/// Bytes of room that are made at once.
+const ROOM: u64 = 256 << 10;
 
 /// An open journal, positioned after its last whole record.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub(crate) struct Journal {
     pub(crate) head: JournalHead,
     /// Offset of the next record.
     end: u64,
+    /// Length of the file: zeros from `end` on.
+    room: u64,
     poisoned: Option<String>,
 }
 
@@ -44,11 +50,12 @@ impl Journal {
         loop {
             match frame::scan(bytes, offset) {
                 Scan::Record { payload, next } => {
-                    let record = Record::decode(payload)
-                        .and_then(|record| follows(last, record))
-                        .map_err(|what| StoreError::corrupt(path, offset as u64, what))?;
-                    last = record.about.revision;
-                    records.push(record);
+                    let corrupt = |what| StoreError::corrupt(path, offset as u64, what);
+                    for record in Record::decode(payload).map_err(corrupt)? {
+                        let record = follows(last, record).map_err(corrupt)?;
+                        last = record.about.revision;
+                        records.push(record);
+                    }
                     offset = next;
                 }
                 Scan::Damaged { what, next_good } => {
@@ -59,37 +66,53 @@ impl Journal {
             }
         }
         let mut journal = Self::at(path, head, offset as u64)?;
-        let torn = bytes.len().saturating_sub(offset) as u64;
+        let torn = frame::written(bytes).saturating_sub(offset) as u64;
         if torn > 0 {
             journal.cut()?;
+        } else {
+            journal.room = bytes.len() as u64;
         }
         Ok(Found { journal, records, torn })
     }
 
-    /// Appends one payload and makes it durable. After an error nothing of it stays, or the journal is closed
-    /// for writing.
-    pub(crate) fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+    /// Appends records and makes them durable with one write, as long as they fit one frame. After an error nothing of
+    /// them stays, or the journal is closed for writing.
+    pub(crate) fn append(&mut self, group: &[Record]) -> Result<(), StoreError> {
         if let Some(reason) = &self.poisoned {
             return Err(StoreError::Poisoned { path: self.path.clone(), reason: reason.clone() });
         }
-        let payload = record.encode()?;
-        if payload.len() > frame::MAX_PAYLOAD {
-            return Err(StoreError::TooBig { size: payload.len(), limit: frame::MAX_PAYLOAD });
-        }
-        let framed = frame::encode(&payload);
-        let written = self.file.write_all(&framed).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
-            let failure = StoreError::io("append to", &self.path)(error);
-            if let Err(undo) = self.cut() {
-                self.poisoned = Some(format!("{failure}; {undo}"));
+        let mut end = self.end;
+        for frame in frames(group)? {
+            if let Err(error) = self.file.write_all(&frame).and_then(|()| self.file.sync_data()) {
+                let failure = StoreError::io("append to", &self.path)(error);
+                if let Err(undo) = self.cut() {
+                    self.poisoned = Some(format!("{failure}; {undo}"));
+                }
+                return Err(failure);
             }
-            return Err(failure);
+            end += frame.len() as u64;
         }
-        self.end += framed.len() as u64;
+        self.end = end;
+        self.room = self.room.max(end);
         Ok(())
     }
 
-    /// Bytes of the file.
+    /// Writes zeros behind the last record when there are few: what is written over them becomes durable without a change
+    /// of the file's length or place, which costs about half.
+    pub(crate) fn make_room(&mut self) -> Result<(), StoreError> {
+        if self.room.saturating_sub(self.end) >= ROOM / 2 || self.poisoned.is_some() {
+            return Ok(());
+        }
+        let zeros = vec![0; ROOM as usize];
+        self.file
+            .write_all_at(&zeros, self.room)
+            .and_then(|()| self.file.sync_data())
+            .map_err(StoreError::io("make room in", &self.path))?;
+        self.room += ROOM;
+        Ok(())
+    }
+
+    /// Bytes of its records.
     pub(crate) fn size(&self) -> u64 {
         self.end
     }
@@ -98,16 +121,44 @@ impl Journal {
         let mut file =
             OpenOptions::new().read(true).write(true).open(path).map_err(StoreError::io("open", path))?;
         file.seek(SeekFrom::Start(end)).map_err(StoreError::io("seek in", path))?;
-        Ok(Self { path: path.to_path_buf(), file, head, end, poisoned: None })
+        Ok(Self { path: path.to_path_buf(), file, head, end, room: end, poisoned: None })
     }
 
     fn cut(&mut self) -> Result<(), StoreError> {
+        self.room = self.end;
         self.file
             .set_len(self.end)
             .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
             .and_then(|_| self.file.sync_data())
             .map_err(StoreError::io("truncate", &self.path))
     }
+}
+
+/// The records in as few frames as possible.
+fn frames(group: &[Record]) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut payloads: Vec<Vec<u8>> = Vec::new();
+    // From the last one, since only the last one of a frame has none behind it.
+    let mut open: Option<Vec<Vec<u8>>> = None;
+    for record in group.iter().rev() {
+        let size = |parts: &Vec<Vec<u8>>| parts.iter().map(Vec::len).sum::<usize>();
+        let joined = record.encode(true)?;
+        match &mut open {
+            Some(parts) if size(parts) + joined.len() <= frame::MAX_PAYLOAD => parts.push(joined),
+            Some(_) | None => {
+                let alone = record.encode(false)?;
+                if alone.len() > frame::MAX_PAYLOAD {
+                    return Err(StoreError::TooBig { size: alone.len(), limit: frame::MAX_PAYLOAD });
+                }
+                payloads.extend(open.replace(vec![alone]).map(concatenated));
+            }
+        }
+    }
+    payloads.extend(open.map(concatenated));
+    Ok(payloads.iter().rev().map(|payload| frame::encode(payload)).collect())
+}
+
+fn concatenated(parts: Vec<Vec<u8>>) -> Vec<u8> {
+    parts.into_iter().rev().flatten().collect()
 }
 
 fn read_head(path: &Path, bytes: &[u8]) -> Result<(JournalHead, usize), StoreError> {

@@ -1,11 +1,11 @@
 //! The state directory: an append-only journal of commits, the snapshot it is folded into, and recovery.
 //!
 //! This crate must not know what a configuration means: it keeps bodies of bytes with their revisions, and hands
-//! them back after a crash, each either whole or not at all. A commit is decided when [`Store::append`] returns:
-//! one write and one fdatasync. All calls block; the daemon gives the store a thread of its own.
+//! them back after a crash, each either whole or not at all. Commits are decided when [`Store::append`] returns:
+//! one write and one fdatasync for all of them. All calls block; the daemon gives the store a thread of its own.
 //!
-//! Files of a state directory: `lock` (held while a daemon runs), `running.journal` (a head, then one record a
-//! commit), `running.snapshot` (the configuration that the journal starts from; absent until the first
+//! Files of a state directory: `lock` (held while a daemon runs), `running.journal` (a head, then one frame a group of
+//! commits, then zeros as room for the next), `running.snapshot` (the configuration that the journal starts from; absent until the first
 //! compaction). The last two are replaced by renaming, and a crash between the two renames of a compaction leaves
 //! a journal that the snapshot holds already, which recovery replaces.
 //!
@@ -124,18 +124,30 @@ impl Store {
         Ok(Recovered { store, snapshot, records, pending, torn, modules, outdated })
     }
 
-    /// Makes a commit durable: when this returns, the commit is decided.
+    /// Makes commits durable, all of them or none: when this returns, they are decided.
     ///
     /// # Errors
-    /// After any error the commit is not in the journal, or the journal takes no further one
+    /// After any error none is in the journal, or the journal takes no further one
     /// ([`StoreError::Poisoned`]) because what the disk holds is unknown.
-    pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        if !record.is_next(self.last) {
-            return Err(StoreError::OutOfOrder { last: self.last, found: record.about.revision });
+    pub fn append(&mut self, group: &[Record]) -> Result<(), StoreError> {
+        let mut last = self.last;
+        for record in group {
+            if !record.is_next(last) {
+                return Err(StoreError::OutOfOrder { last, found: record.about.revision });
+            }
+            last = record.about.revision;
         }
-        self.journal.append(record)?;
-        self.last = record.about.revision;
+        self.journal.append(group)?;
+        self.last = last;
         Ok(())
+    }
+
+    /// Makes room for the next commits, when nobody waits: they become durable at less cost then.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; commits are taken all the same.
+    pub fn make_room(&mut self) -> Result<(), StoreError> {
+        self.journal.make_room()
     }
 
     /// Whether the journal has grown beyond its bound.

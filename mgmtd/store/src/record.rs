@@ -3,8 +3,8 @@
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Version of the files' layout. 1 had no confirmed commits.
-pub(crate) const FORMAT: u32 = 2;
+/// Version of the files' layout. 1 had no confirmed commits, 2 one commit a frame.
+pub(crate) const FORMAT: u32 = 3;
 
 /// Whether this version reads files of `format`.
 pub(crate) fn is_known(format: u32) -> bool {
@@ -117,6 +117,9 @@ pub(crate) struct SnapshotHead {
 struct RecordHead {
     #[serde(flatten)]
     about: About,
+    /// Bytes of the body, when another record follows it in the same frame.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    size: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     confirm: Option<PendingHead>,
 }
@@ -143,17 +146,34 @@ impl Record {
         note || self.about.revision == last + 1
     }
 
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+    /// Its bytes; `more` when another one follows in the same frame.
+    pub(crate) fn encode(&self, more: bool) -> Result<Vec<u8>, StoreError> {
+        let undo = self.pending.as_ref().map_or(&[][..], |pending| &pending.undo);
+        let size = more.then(|| self.changes.len() + undo.len());
         let confirm = self.pending.as_ref();
         let confirm =
-            confirm.map(|pending| PendingHead { confirm: pending.confirm.clone(), undo: pending.undo.len() });
-        let mut payload = join(&RecordHead { about: self.about.clone(), confirm }, &self.changes)?;
-        payload.extend_from_slice(self.pending.as_ref().map_or(&[], |pending| &pending.undo));
+            confirm.map(|pending| PendingHead { confirm: pending.confirm.clone(), undo: undo.len() });
+        let mut payload = join(&RecordHead { about: self.about.clone(), size, confirm }, &self.changes)?;
+        payload.extend_from_slice(undo);
         Ok(payload)
     }
 
-    pub(crate) fn decode(payload: &[u8]) -> Result<Self, String> {
-        let (RecordHead { about, confirm }, body) = split::<RecordHead>(payload)?;
+    /// The records of a frame.
+    pub(crate) fn decode(mut payload: &[u8]) -> Result<Vec<Self>, String> {
+        let mut records = Vec::new();
+        loop {
+            let (head, body) = split::<RecordHead>(payload)?;
+            let Some(size) = head.size else {
+                records.push(Self::of(head, body)?);
+                return Ok(records);
+            };
+            let (body, rest) = body.split_at_checked(size).ok_or("a record is longer than its frame")?;
+            records.push(Self::of(head, body)?);
+            payload = rest;
+        }
+    }
+
+    fn of(RecordHead { about, confirm, .. }: RecordHead, body: &[u8]) -> Result<Self, String> {
         let Some(PendingHead { confirm, undo }) = confirm else {
             return Ok(Self { about, changes: body.to_vec(), pending: None });
         };

@@ -42,7 +42,7 @@ fn filled(n: u64) -> (tempfile::TempDir, PathBuf) {
     let path = dir.path().join("state");
     let mut store = open(&path).unwrap().store;
     for revision in 1..=n {
-        store.append(&record(revision, &format!("[{revision}]"))).unwrap();
+        store.append(&[record(revision, &format!("[{revision}]"))]).unwrap();
     }
     (dir, path)
 }
@@ -91,9 +91,9 @@ fn a_crash_at_every_byte_of_the_last_record_leaves_the_commits_before_it() {
     for cut in kept.len()..whole.len() {
         fs::write(path.join(JOURNAL), &whole[..cut]).unwrap();
         let mut found = open(&path).unwrap();
-        assert_eq!((revisions(&found), found.torn), (vec![1, 2], (cut - kept.len()) as u64));
+        assert_eq!((revisions(&found), found.torn > 0), (vec![1, 2], cut > kept.len()));
         assert_eq!(fs::read(path.join(JOURNAL)).unwrap(), kept, "the tail is cut off");
-        found.store.append(&record(3, "[\"again\"]")).unwrap();
+        found.store.append(&[record(3, "[\"again\"]")]).unwrap();
         drop(found);
         assert_eq!(open(&path).unwrap().records[2], record(3, "[\"again\"]"));
     }
@@ -120,13 +120,65 @@ fn damage_before_the_last_record_is_refused_with_place_and_remedy_and_nothing_is
 }
 
 #[test]
+fn a_group_of_commits_is_there_as_a_whole_or_not_at_all() {
+    let (_dir, path) = filled(1);
+    let one = fs::read(path.join(JOURNAL)).unwrap();
+    let mut store = open(&path).unwrap().store;
+    let group = [
+        record(2, "[2]"),
+        Record { pending: Some(pending("[\"back\"]")), ..record(3, "[3]") },
+        record(3, ""),
+        record(4, "[4]"),
+    ];
+    store.append(&group).unwrap();
+    drop(store);
+    let whole = fs::read(path.join(JOURNAL)).unwrap();
+    let found = open(&path).unwrap();
+    assert_eq!((&found.records[1..], found.store.revision()), (&group[..], 4));
+    drop(found);
+    for cut in one.len()..whole.len() {
+        fs::write(path.join(JOURNAL), &whole[..cut]).unwrap();
+        assert_eq!(revisions(&open(&path).unwrap()), [1]);
+    }
+}
+
+#[test]
+fn a_group_with_a_revision_that_does_not_follow_is_refused_whole() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    let refused = store.append(&[record(2, "[2]"), record(4, "[4]")]).unwrap_err();
+    assert!(matches!(refused, StoreError::OutOfOrder { last: 2, found: 4 }));
+    store.append(&[record(2, "[2]")]).unwrap();
+    drop(store);
+    assert_eq!(revisions(&open(&path).unwrap()), [1, 2]);
+}
+
+#[test]
+fn room_made_ahead_is_written_over_and_no_damage() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    store.make_room().unwrap();
+    let length = fs::metadata(path.join(JOURNAL)).unwrap().len();
+    for revision in 2..=3 {
+        store.append(&[record(revision, "[]")]).unwrap();
+        store.make_room().unwrap();
+    }
+    assert_eq!(fs::metadata(path.join(JOURNAL)).unwrap().len(), length);
+    drop(store);
+    let mut found = open(&path).unwrap();
+    assert_eq!((revisions(&found), found.torn), (vec![1, 2, 3], 0));
+    found.store.append(&[record(4, "[]")]).unwrap();
+    assert_eq!(fs::metadata(path.join(JOURNAL)).unwrap().len(), length);
+}
+
+#[test]
 fn a_compacted_store_starts_from_its_snapshot() {
     let (_dir, path) = filled(3);
     let mut store = open(&path).unwrap().store;
     let before = fs::metadata(path.join(JOURNAL)).unwrap().len();
     store.compact(&modules(), b"{\"a:b\":{}}", None).unwrap();
     assert!(fs::metadata(path.join(JOURNAL)).unwrap().len() < before);
-    store.append(&record(4, "[4]")).unwrap();
+    store.append(&[record(4, "[4]")]).unwrap();
     drop(store);
     let found = open(&path).unwrap();
     let snapshot = found.snapshot.as_ref().unwrap();
@@ -139,7 +191,7 @@ fn the_journal_asks_for_compaction_at_its_bound() {
     let (_dir, path) = filled(0);
     let mut store = open(&path).unwrap().store;
     assert!(!store.wants_compaction());
-    store.append(&record(1, &" ".repeat(4096))).unwrap();
+    store.append(&[record(1, &" ".repeat(4096))]).unwrap();
     assert!(store.wants_compaction());
     store.compact(&modules(), b"{}", None).unwrap();
     assert!(!store.wants_compaction());
@@ -157,7 +209,7 @@ fn a_crash_between_the_two_renames_of_a_compaction_loses_and_repeats_nothing() {
     let mut found = open(&path).unwrap();
     assert_eq!((found.snapshot.as_ref().unwrap().revision, revisions(&found)), (3, vec![]));
     assert!(!path.join("running.journal.new").exists());
-    found.store.append(&record(4, "[4]")).unwrap();
+    found.store.append(&[record(4, "[4]")]).unwrap();
     drop(found);
     assert_eq!(revisions(&open(&path).unwrap()), vec![4]);
 }
@@ -211,9 +263,9 @@ fn a_lost_journal_starts_another_history_after_the_snapshot() {
 fn a_revision_out_of_order_is_refused() {
     let (_dir, path) = filled(2);
     let mut store = open(&path).unwrap().store;
-    let refused = store.append(&record(5, "[]")).unwrap_err();
+    let refused = store.append(&[record(5, "[]")]).unwrap_err();
     assert!(matches!(refused, StoreError::OutOfOrder { last: 2, found: 5 }));
-    store.append(&record(3, "[]")).unwrap();
+    store.append(&[record(3, "[]")]).unwrap();
 }
 
 /// Replaces the journal's head by one of another format.
@@ -231,14 +283,14 @@ fn set_format(path: &Path, found: u32, wanted: u32) {
 #[test]
 fn files_of_a_later_format_are_refused_by_name() {
     let (_dir, path) = filled(0);
-    set_format(&path, 2, 3);
-    assert!(matches!(open(&path), Err(StoreError::Format { found: 3, known: 2, .. })));
+    set_format(&path, 3, 4);
+    assert!(matches!(open(&path), Err(StoreError::Format { found: 4, known: 3, .. })));
 }
 
 #[test]
 fn files_of_the_first_format_are_read_and_renewed_by_a_compaction() {
     let (_dir, path) = filled(2);
-    set_format(&path, 2, 1);
+    set_format(&path, 3, 1);
     let found = open(&path).unwrap();
     assert_eq!((revisions(&found), found.outdated, found.pending), (vec![1, 2], true, None));
     let mut store = found.store;
@@ -253,11 +305,11 @@ fn a_confirmed_commit_waits_until_a_record_settles_it() {
     let (_dir, path) = filled(1);
     let mut store = open(&path).unwrap().store;
     let confirmed = Record { pending: Some(pending("[\"back\"]")), ..record(2, "[2]") };
-    store.append(&confirmed).unwrap();
+    store.append(std::slice::from_ref(&confirmed)).unwrap();
     drop(store);
     let mut found = open(&path).unwrap();
     assert_eq!((&found.records[1], found.pending), (&confirmed, Some(pending("[\"back\"]"))));
-    found.store.append(&record(3, "[3]")).unwrap();
+    found.store.append(&[record(3, "[3]")]).unwrap();
     drop(found.store);
     assert_eq!(open(&path).unwrap().pending, None);
 }
@@ -266,18 +318,18 @@ fn a_confirmed_commit_waits_until_a_record_settles_it() {
 fn a_note_repeats_the_revision_and_says_what_becomes_of_a_confirmed_commit() {
     let (_dir, path) = filled(1);
     let mut store = open(&path).unwrap().store;
-    store.append(&Record { pending: Some(pending("[1]")), ..record(2, "[2]") }).unwrap();
+    store.append(&[Record { pending: Some(pending("[1]")), ..record(2, "[2]") }]).unwrap();
     let longer = Record { pending: Some(pending("[2]")), ..record(2, "") };
-    store.append(&longer).unwrap();
+    store.append(std::slice::from_ref(&longer)).unwrap();
     drop(store);
     let mut found = open(&path).unwrap();
     assert_eq!((found.store.revision(), found.pending.clone()), (2, longer.pending));
-    let refused = found.store.append(&record(2, "[]")).unwrap_err();
+    let refused = found.store.append(&[record(2, "[]")]).unwrap_err();
     assert!(
         matches!(refused, StoreError::OutOfOrder { last: 2, found: 2 }),
         "a change has a revision of its own"
     );
-    found.store.append(&record(2, "")).unwrap();
+    found.store.append(&[record(2, "")]).unwrap();
     drop(found);
     let found = open(&path).unwrap();
     assert_eq!((revisions(&found), found.pending), (vec![1, 2, 2, 2], None));
@@ -287,7 +339,7 @@ fn a_note_repeats_the_revision_and_says_what_becomes_of_a_confirmed_commit() {
 fn a_compaction_keeps_the_confirmed_commit_that_waits_and_a_note_behind_it_settles_it() {
     let (_dir, path) = filled(1);
     let mut store = open(&path).unwrap().store;
-    store.append(&Record { pending: Some(pending("[1]")), ..record(2, "[2]") }).unwrap();
+    store.append(&[Record { pending: Some(pending("[1]")), ..record(2, "[2]") }]).unwrap();
     let journal = fs::read(path.join(JOURNAL)).unwrap();
     store.compact(&modules(), b"{}", Some(&pending("[1]"))).unwrap();
     drop(store);
@@ -300,7 +352,7 @@ fn a_compaction_keeps_the_confirmed_commit_that_waits_and_a_note_behind_it_settl
         assert_eq!((found.records.len(), found.pending), (0, Some(pending("[1]"))));
     }
     let mut store = open(&path).unwrap().store;
-    store.append(&record(2, "")).unwrap();
+    store.append(&[record(2, "")]).unwrap();
     drop(store);
     let found = open(&path).unwrap();
     assert_eq!((found.store.revision(), found.pending), (2, None));
@@ -334,11 +386,12 @@ fn framed(payload: &[u8]) -> Vec<u8> {
 #[derive(Debug, Clone)]
 enum Step {
     /// The changes, and whether it waits for a confirmation.
-    Commit(Vec<u8>, bool),
+    Commit(Vec<Vec<u8>>, bool),
     /// What becomes of a confirmed commit.
     Note(bool),
     Compact,
     Restart,
+    Room,
     Crash {
         cut: usize,
     },
@@ -346,12 +399,13 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (proptest::collection::vec(any::<u8>(), 0..80), any::<bool>())
-            .prop_map(|(changes, waits)| Step::Commit(changes, waits)),
+        4 => (proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..80), 1..4), any::<bool>())
+            .prop_map(|(group, waits)| Step::Commit(group, waits)),
         2 => any::<bool>().prop_map(Step::Note),
         1 => Just(Step::Compact),
         1 => Just(Step::Restart),
-        2 => (0usize..40).prop_map(|cut| Step::Crash { cut }),
+        1 => Just(Step::Room),
+        2 => (0usize..300).prop_map(|cut| Step::Crash { cut }),
     ]
 }
 
@@ -371,28 +425,38 @@ proptest! {
         for (at, step) in steps.into_iter().enumerate() {
             let next_waiting = |waits: bool| waits.then(|| pending(&format!("[{at}]")));
             match step {
-                Step::Commit(changes, waits) => {
+                Step::Commit(group, waits) => {
                     waiting = next_waiting(waits);
-                    let next = record(acknowledged.len() as u64 + 1, "");
-                    store.append(&Record { changes: changes.clone(), pending: waiting.clone(), ..next }).unwrap();
-                    acknowledged.push(changes);
+                    let numbered = (acknowledged.len() as u64 + 1..).zip(&group);
+                    let record = |(revision, changes): (u64, &Vec<u8>)| {
+                        Record { changes: changes.clone(), pending: waiting.clone(), ..record(revision, "") }
+                    };
+                    store.append(&numbered.map(record).collect::<Vec<_>>()).unwrap();
+                    acknowledged.extend(group);
                 }
                 Step::Note(waits) => {
                     waiting = next_waiting(waits);
                     let note = record(acknowledged.len() as u64, "");
-                    store.append(&Record { pending: waiting.clone(), ..note }).unwrap();
+                    store.append(&[Record { pending: waiting.clone(), ..note }]).unwrap();
                 }
                 Step::Compact => {
                     store.compact(&modules(), format!("{}", acknowledged.len()).as_bytes(), waiting.as_ref()).unwrap();
                     folded = acknowledged.len();
                 }
                 Step::Restart => {}
+                Step::Room => store.make_room().unwrap(),
                 Step::Crash { cut } => {
                     let journal = dir.path().join(JOURNAL);
-                    let before = fs::metadata(&journal).unwrap().len() as usize;
-                    store.append(&record(acknowledged.len() as u64 + 1, "[\"in flight\"]")).unwrap();
-                    let bytes = fs::read(&journal).unwrap();
-                    fs::write(&journal, &bytes[..(before + cut).min(bytes.len() - 1)]).unwrap();
+                    let before = fs::read(&journal).unwrap();
+                    let next = acknowledged.len() as u64 + 1;
+                    store.append(&[record(next, "[\"in flight\"]"), record(next + 1, "[\"in flight\"]")]).unwrap();
+                    let mut bytes = fs::read(&journal).unwrap();
+                    let from = before.iter().zip(&bytes).position(|(old, new)| old != new).unwrap_or(before.len());
+                    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+                    let cut = (from + cut).min(end);
+                    bytes.truncate(cut);
+                    bytes.extend(before.get(cut..).unwrap_or_default());
+                    fs::write(&journal, bytes).unwrap();
                 }
             }
             drop(store);

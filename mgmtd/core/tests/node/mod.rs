@@ -5,8 +5,8 @@
 
 use cats_mgmtd_core::{
     Alarm, Attachment, CommitOptions, ComponentId, Config, Core, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, Event, Facts, Limits, ModuleText, Now, Output, Peer, Pending, Reply, Request, Selection,
-    SessionId, TestOption, Ticket, Transport,
+    ErrorOption, Event, Facts, Limits, ModuleText, Now, Output, Peer, Pending, Recorded, Reply, Request,
+    Selection, SessionId, TestOption, Ticket, Transport,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -213,11 +213,7 @@ impl Node {
         match self.held.pop_front() {
             Some(Output::Validate { ticket, base, new }) => self.judge(ticket, &base, new),
             Some(Output::Check { ticket, .. }) => self.core.handle_checked(ticket, Vec::new(), self.now),
-            Some(Output::Record { ticket, commit, changes, pending, .. }) => {
-                self.journal.push((commit.revision, changes));
-                self.pending = pending;
-                self.core.handle_recorded(ticket, Ok(()), self.now);
-            }
+            Some(Output::Record { ticket, group }) => self.record(ticket, group),
             other => panic!("nothing of that kind is held: {other:?}"),
         }
         self.run();
@@ -251,6 +247,14 @@ impl Node {
         self.core.alarms().cloned().collect()
     }
 
+    fn record(&mut self, ticket: Ticket, group: Vec<Recorded>) {
+        for Recorded { commit, changes, pending, .. } in group {
+            self.journal.push((commit.revision, changes));
+            self.pending = pending;
+        }
+        self.core.handle_recorded(ticket, Ok(()), self.now);
+    }
+
     fn judge(&mut self, ticket: Ticket, base: &Tree, new: Tree) {
         let changes = diff(base, &new);
         let verdict = if xml_of(&self.schema, &new).contains(">666<") {
@@ -277,11 +281,7 @@ impl Node {
                 Output::Check { ticket, .. } if !self.hold_checks => {
                     self.core.handle_checked(ticket, Vec::new(), self.now);
                 }
-                Output::Record { ticket, commit, changes, pending, .. } if !self.hold_journal => {
-                    self.journal.push((commit.revision, changes));
-                    self.pending = pending;
-                    self.core.handle_recorded(ticket, Ok(()), self.now);
-                }
+                Output::Record { ticket, group } if !self.hold_journal => self.record(ticket, group),
                 Output::Validate { .. } | Output::Check { .. } | Output::Record { .. } => {
                     self.held.push_back(output)
                 }
