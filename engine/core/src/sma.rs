@@ -52,8 +52,8 @@ mod validate;
 pub use cache::{Site, Standing};
 pub use config::SmaConfig;
 pub use machine::{
-    Alarm, AuditKind, AuditRecord, AuthenticationFailure, Counters, Event, MetricsView, Output, PullCause,
-    SciCounters, SciView, Sma, Taken, UnknownInstance,
+    Alarm, AuditKind, AuditRecord, AuthenticationFailure, Counters, Event, MetricsView, Output, PolicyView,
+    PullCause, SciCounters, SciView, Sma, Taken, UnknownInstance,
 };
 pub use quarantine::{QuarantineId, Quarantined, ReleaseError};
 pub use state::SciState;

@@ -11,7 +11,7 @@ mod sites;
 pub(super) use entry::{Arrival, Entry, Held, Soft, Wait};
 pub use sites::{Site, Standing};
 
-use super::InstanceKey;
+use super::{InstanceKey, policy};
 use cats_engine_types::{CsId, CsciId};
 use recency::Recency;
 use sites::Sites;
@@ -34,7 +34,8 @@ impl EntryIx {
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    entries: Vec<Option<Entry>>,
+    /// Each by itself, so that room for many is not moved, nor kept twice, when one more comes.
+    entries: Vec<Option<Box<Entry>>>,
     free: Vec<EntryIx>,
     /// The first entry of each SCI. CSCI-IDs are chosen by peers, so they are hashed with a secret key.
     by_instance: HashMap<CsciId, EntryIx>,
@@ -74,12 +75,12 @@ impl Cache {
     }
 
     pub(super) fn get(&self, ix: EntryIx) -> Option<&Entry> {
-        self.entries.get(ix.at())?.as_ref()
+        self.entries.get(ix.at())?.as_deref()
     }
 
     /// To change an entry. [`Cache::settle`] follows, whenever its metrics, state or health may have changed.
     pub(super) fn get_mut(&mut self, ix: EntryIx) -> Option<&mut Entry> {
-        self.entries.get_mut(ix.at())?.as_mut()
+        self.entries.get_mut(ix.at())?.as_deref_mut()
     }
 
     pub(super) fn find(&self, key: InstanceKey) -> Option<EntryIx> {
@@ -104,6 +105,11 @@ impl Cache {
         rest.into_iter().flatten().chain(others).filter_map(|(_, ix)| Some((*ix, self.get(*ix)?)))
     }
 
+    /// Whether an SCI of the service is known.
+    pub(super) fn has_service(&self, cs_id: CsId) -> bool {
+        self.by_service.contains_key(&cs_id)
+    }
+
     /// The sums of a service.
     pub(super) fn site(&self, cs_id: CsId) -> Site {
         self.sites.get(cs_id).copied().unwrap_or_default()
@@ -126,7 +132,7 @@ impl Cache {
         let mut entry = Entry::new(key, now);
         entry.sibling = self.by_instance.insert(key.csci_id, ix);
         if let Some(slot) = self.entries.get_mut(ix.at()) {
-            *slot = Some(entry);
+            *slot = Some(Box::new(entry));
         }
         self.by_service.entry(key.cs_id).or_default().insert(key.csci_id, ix);
         self.len += 1;
@@ -161,7 +167,7 @@ impl Cache {
     }
 
     /// Forgets an entry. The caller has taken its timers out.
-    pub(super) fn remove(&mut self, ix: EntryIx) -> Option<Entry> {
+    pub(super) fn remove(&mut self, ix: EntryIx) -> Option<Box<Entry>> {
         let entry = self.entries.get_mut(ix.at())?.take()?;
         let key = entry.key;
         self.sites.replace(key.cs_id, entry.share, None);
@@ -200,6 +206,18 @@ impl Cache {
                 None => return,
             }
         }
+    }
+}
+
+impl policy::Order for Cache {
+    fn next_service(&self, after: Option<CsId>) -> Option<CsId> {
+        let range = (after.map_or(Unbounded, Excluded), Unbounded);
+        self.by_service.range(range).next().map(|(cs_id, _)| *cs_id)
+    }
+
+    fn next_instance(&self, cs_id: CsId, after: Option<CsciId>) -> Option<CsciId> {
+        let range = (after.map_or(Unbounded, Excluded), Unbounded);
+        self.by_service.get(&cs_id)?.range(range).next().map(|(csci_id, _)| *csci_id)
     }
 }
 

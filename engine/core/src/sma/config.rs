@@ -1,5 +1,10 @@
 //! What a C-SMA is configured with, already in the engine's words. `Default` is what is documented as such.
 
+use super::calendar::Calendar;
+use super::northbound::NorthboundConfig;
+use super::policy::Policy;
+use super::transform::SmoothingConfig;
+use super::update::UpdateConfig;
 use cats_engine_types::{CsId, CsciId, Locator};
 use std::time::Duration;
 
@@ -18,6 +23,16 @@ pub struct SmaConfig {
     pub rates: RateConfig,
     /// When an SCI is asked for its metrics.
     pub pull: PullConfig,
+    /// What is done to numbers that move a lot.
+    pub smoothing: SmoothingConfig,
+    /// Windows of time; the policy is compiled with it.
+    pub calendar: Calendar,
+    /// Rules, safety margin, ceiling and floor.
+    pub policy: Policy,
+    /// When updates are told.
+    pub update: UpdateConfig,
+    /// Who is told.
+    pub northbound: NorthboundConfig,
 }
 
 /// Who may report (SMA-18).
@@ -231,6 +246,9 @@ pub struct CacheConfig {
     pub confirm_after: u8,
     /// What a DEGRADED SCI's slots count for in the sum of the site, in percent.
     pub degraded_percent: u8,
+    /// How long a path selector may believe what it was told without hearing of this agent: longer than any interval
+    /// of updates and refreshes.
+    pub valid_for: Duration,
 }
 
 impl Default for CacheConfig {
@@ -244,6 +262,7 @@ impl Default for CacheConfig {
             max_remembered: 100_000,
             confirm_after: 2,
             degraded_percent: 50,
+            valid_for: Duration::from_secs(120),
         }
     }
 }

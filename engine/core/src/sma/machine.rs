@@ -8,6 +8,7 @@ mod outside;
 mod pulling;
 mod report;
 mod review;
+mod telling;
 mod turns;
 mod views;
 
@@ -15,21 +16,25 @@ pub use audit::{AuditKind, AuditRecord};
 pub use output::{Alarm, Event, Output, PullCause};
 pub use outside::{AuthenticationFailure, UnknownInstance};
 pub use report::Taken;
+pub use telling::PolicyView;
 pub use views::{Counters, MetricsView, SciCounters, SciView};
 
-use super::InstanceKey;
 use super::cache::{Cache, EntryIx};
+use super::calendar::Calendar;
 use super::config::SmaConfig;
 use super::limits::Meter;
+use super::northbound::Northbound;
+use super::policy::{Reevaluation, SiteTruth};
 use super::quarantine::Quarantine;
+use super::update::{Control, UpdateConfig};
 use crate::timers::Timers;
 use audit::Audit;
-use cats_engine_types::{CsId, UnixMicros};
-use std::collections::{BTreeSet, VecDeque};
+use cats_engine_types::{CsId, NodeId, UnixMicros};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 use turns::Turns;
 
-/// Deadlines handled, or SCIs looked at after a change of configuration, in one go.
+/// Deadlines handled, or records made again, in one go.
 const STEP: usize = 1000;
 
 /// The C-SMA without I/O.
@@ -48,7 +53,12 @@ pub struct Sma {
     timers: Timers<Timer>,
     turns: Turns,
     pulls: Meter,
-    sweep: Option<Sweep>,
+    /// Whose records are to be made again.
+    again: Reevaluation,
+    /// How the tests of the rules came out for each service.
+    truths: BTreeMap<CsId, SiteTruth>,
+    control: Control<EntryIx>,
+    northbound: Northbound,
     audit: Audit,
     counters: Counters,
     outputs: VecDeque<Output>,
@@ -66,15 +76,20 @@ enum Timer {
     Turn,
 }
 
-/// How far the look at each SCI after a change of configuration is.
-#[derive(Debug, Clone, Copy)]
-struct Sweep {
-    after: Option<InstanceKey>,
+impl Timer {
+    fn why(self) -> &'static str {
+        match self {
+            Timer::Age(_) => "age of metrics",
+            Timer::Held(_) => "rate of an SCI",
+            Timer::Turn => "rate of all SCIs",
+        }
+    }
 }
 
 impl Sma {
-    /// A C-SMA without configuration, which refuses all.
-    pub fn new(now: Instant, wall: UnixMicros) -> Self {
+    /// The C-SMA of this name without configuration, which refuses all. `epoch` is its start, in ns since 1970 and
+    /// larger than that of every start before.
+    pub fn new(agent: NodeId, epoch: u64, now: Instant, wall: UnixMicros) -> Self {
         Self {
             config: SmaConfig::default(),
             configured: false,
@@ -84,7 +99,10 @@ impl Sma {
             timers: Timers::new(),
             turns: Turns::default(),
             pulls: Meter::default(),
-            sweep: None,
+            again: Reevaluation::default(),
+            truths: BTreeMap::new(),
+            control: Control::new(UpdateConfig::default(), Calendar::default(), now, wall),
+            northbound: Northbound::new(agent, epoch, now, wall),
             audit: Audit::default(),
             counters: Counters::default(),
             outputs: VecDeque::new(),
@@ -95,21 +113,15 @@ impl Sma {
 
     /// The next output, in the order in which they came to be.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.outputs.pop_front().or_else(|| self.northbound.poll_output().map(Output::Northbound))
     }
 
     /// When [`Sma::handle_timeout`] is to be called, and why.
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        if self.sweep.is_some() {
-            return Some((self.now, "look at each SCI after a change of configuration"));
-        }
-        let (at, timer) = self.timers.next()?;
-        let why = match timer {
-            Timer::Age(_) => "age of metrics",
-            Timer::Held(_) => "rate of an SCI",
-            Timer::Turn => "rate of all SCIs",
-        };
-        Some((at, why))
+        let again = self.again.is_pending().then_some((self.now, "records to be made again"));
+        let timer = self.timers.next().map(|(at, timer)| (at, timer.why()));
+        let others = [again, timer, self.control.poll_timeout(), self.northbound.poll_timeout()];
+        others.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
     /// Handles what is due, some at a time: it may have to be called again at once.
@@ -123,13 +135,24 @@ impl Sma {
                 None => break,
             }
         }
-        self.sweep_some();
+        self.look_again();
+        self.northbound.handle_timeout(self.now, self.wall);
+        self.finish();
+    }
+
+    /// What ends each input: what is due is told, and what there is no room for is forgotten.
+    fn finish(&mut self) {
         self.forget_some();
+        self.tell_due();
     }
 
     fn set_time(&mut self, now: Instant, wall: UnixMicros) {
         self.now = self.now.max(now);
         self.wall = wall;
+        let windows = self.control.look(self.now, wall);
+        if !windows.common(self.config.policy.windows()).is_empty() {
+            self.again.everything();
+        }
     }
 
     fn output(&mut self, output: Output) {

@@ -196,7 +196,7 @@ fn what_is_configured_is_known_before_it_reports_and_is_awaited() {
     assert_eq!(site.state(SCI()), SciState::Active);
     // It leaves the configuration, and may be discovered no more.
     config.admission = AdmissionConfig { discovery: false, ..AdmissionConfig::default() };
-    site.sma.configure(config, site.now);
+    site.sma.configure(config, site.now, site.wall);
     site.take();
     site.settle();
     assert!(site.events().contains(&Event::Forgotten { key: SCI() }));

@@ -7,3 +7,4 @@ mod change;
 mod floods;
 mod order;
 mod site;
+mod telling;

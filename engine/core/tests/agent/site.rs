@@ -50,8 +50,8 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new(config: SmaConfig) -> Self {
         let (now, wall) = (Instant::now(), UnixMicros(START));
-        let mut sma = Sma::new(now, wall);
-        sma.configure(config, now);
+        let mut sma = Sma::new("sma-1".parse().unwrap(), START * 1000, now, wall);
+        sma.configure(config, now, wall);
         let sequences = BTreeMap::new();
         let mut site = Self { sma, now, wall, outputs: Vec::new(), epoch: START * 1000, sequences };
         site.settle();

@@ -3,12 +3,14 @@
 use super::super::config::CacheConfig;
 use super::super::limits::Meter;
 use super::super::state::SciState;
+use super::super::transform::Smoothing;
 use super::super::validate::{Change, Doubts, Order};
 use super::super::{InstanceKey, SciCounters};
 use super::EntryIx;
 use super::sites::{Share, Standing};
 use cats_engine_types::{
-    Freshness, Health, Locator, Report, ReportKind, ReportedMetrics, Sample, UnixMicros,
+    Freshness, Health, Locator, Micros, Report, ReportKind, ReportedMetrics, Sample, UnixMicros,
+    WithdrawalReason,
 };
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,8 @@ pub(in super::super) struct Entry {
     pub(in super::super) meter: Meter,
     /// The newest report beyond the rate.
     pub(in super::super) held: Option<Box<Held>>,
+    /// Why its metrics went, if they did.
+    pub(in super::super) gone: WithdrawalReason,
     /// When it was last asked for its metrics.
     pub(in super::super) pulled: Option<Instant>,
     /// When the timer of its age goes off, at the latest when something is due.
@@ -63,6 +67,9 @@ pub(in super::super) struct Soft {
     pub(in super::super) ttl: Option<Duration>,
     /// What is in doubt about it.
     pub(in super::super) doubts: Doubts,
+    /// Slots and computing time, smoothed.
+    pub(in super::super) smoothed: (u32, Micros),
+    pub(in super::super) smoothing: Smoothing,
 }
 
 /// A report that is in order and of this time, and not judged yet.
@@ -144,6 +151,7 @@ impl Entry {
             soft: None,
             meter: Meter::default(),
             held: None,
+            gone: WithdrawalReason::Removed,
             pulled: None,
             armed: None,
             share: None,

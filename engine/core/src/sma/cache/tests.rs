@@ -1,4 +1,5 @@
 use super::super::state::SciState;
+use super::super::transform::Smoothing;
 use super::super::validate::Doubts;
 use super::*;
 use cats_engine_types::{Freshness, Health, Micros, Sample, UnixMicros};
@@ -27,6 +28,8 @@ fn soft(gas: u32, health: Health, now: Instant) -> Box<Soft> {
         taken: UnixMicros(0),
         ttl: None,
         doubts: Doubts::NONE,
+        smoothed: (gas, Micros(1)),
+        smoothing: Smoothing::default(),
     })
 }
 

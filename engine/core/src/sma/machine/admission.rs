@@ -4,16 +4,16 @@ use super::super::InstanceKey;
 use super::super::cache::{Entry, EntryIx, MAX_SERVICES};
 use super::super::config::{AdmissionConfig, SciConfig, SmaConfig};
 use super::super::validate::Refusal;
-use super::{Event, PullCause, STEP, Sma, Sweep, Timer};
-use cats_engine_types::{CsId, WithdrawalReason};
+use super::{Event, PullCause, Sma, Timer};
+use cats_engine_types::{CsId, UnixMicros, WithdrawalReason};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 impl Sma {
     /// Takes a new configuration, which must be valid. Each SCI is looked at under it, some at a time; reports follow
     /// it at once.
-    pub fn configure(&mut self, config: SmaConfig, now: Instant) {
-        self.now = self.now.max(now);
+    pub fn configure(&mut self, config: SmaConfig, now: Instant, wall: UnixMicros) {
+        self.set_time(now, wall);
         let before = std::mem::replace(&mut self.config, config);
         self.configured = true;
         let services: BTreeSet<CsId> = self.config.admission.discovered_services.iter().copied().collect();
@@ -23,8 +23,12 @@ impl Sma {
         }
         self.quarantine.shrink(&self.config.quarantine);
         self.make_room(0);
-        self.forget_some();
-        self.sweep = (self.cache.len() > 0).then_some(Sweep { after: None });
+        let (update, calendar) = (self.config.update, self.config.calendar.clone());
+        self.control.configure(update, calendar, self.now, wall);
+        self.northbound.configure(self.config.northbound.clone(), self.now, wall);
+        self.truths.clear();
+        self.again.everything();
+        self.finish();
     }
 
     /// Brings the hard state up to date with the instances that are configured.
@@ -78,7 +82,7 @@ impl Sma {
     }
 
     /// One that is configured reports of its services alone; another one, where discovery is on.
-    fn may_report(&self, key: InstanceKey) -> bool {
+    pub(super) fn may_report(&self, key: InstanceKey) -> bool {
         let named = |(_, entry): &(EntryIx, &Entry)| entry.configured.is_some();
         let mut configured = self.cache.of_instance(key.csci_id).filter(named).peekable();
         if configured.peek().is_some() {
@@ -109,27 +113,12 @@ impl Sma {
     pub(super) fn forget(&mut self, ix: EntryIx) {
         self.withdraw(ix, WithdrawalReason::Removed);
         self.clear_skew(ix);
+        self.tell_withdrawal(ix);
+        self.control.forget(ix);
         let Some(entry) = self.cache.remove(ix) else { return };
+        self.note_site(entry.key.cs_id);
         self.timers.set(Timer::Age(ix), entry.armed, None);
         self.counters.forgotten += 1;
         self.event(Event::Forgotten { key: entry.key });
-    }
-
-    /// Looks at some SCIs after a change of configuration.
-    pub(super) fn sweep_some(&mut self) {
-        let Some(sweep) = self.sweep else { return };
-        let step: Vec<(EntryIx, InstanceKey)> =
-            self.cache.after(sweep.after).take(STEP).map(|(ix, entry)| (ix, entry.key)).collect();
-        self.sweep = match step.last() {
-            Some((_, last)) if step.len() == STEP => Some(Sweep { after: Some(*last) }),
-            Some(_) | None => None,
-        };
-        for (ix, key) in step {
-            if self.may_report(key) {
-                self.arm(ix);
-            } else {
-                self.forget(ix);
-            }
-        }
     }
 }

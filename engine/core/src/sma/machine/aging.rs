@@ -39,6 +39,7 @@ impl Sma {
             SciState::Failed => self.withdraw(ix, WithdrawalReason::Failed),
         }
         self.arm(ix);
+        self.offer(ix);
     }
 
     fn go_stale(&mut self, ix: EntryIx) {
@@ -83,6 +84,7 @@ impl Sma {
         let key = entry.key;
         entry.confirmations = 0;
         entry.awaited = false;
+        entry.gone = reason;
         if entry.soft.take().is_none() {
             self.cache.settle(ix);
             return;
@@ -94,6 +96,7 @@ impl Sma {
             self.shift(ix, SciState::Active);
         }
         self.cache.settle(ix);
+        self.offer(ix);
     }
 
     /// Puts an SCI into a state and tells of it, if it is another one.

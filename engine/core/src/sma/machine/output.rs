@@ -1,6 +1,6 @@
 //! What the C-SMA wants done, and what an operator may want to know.
 
-use super::super::{InstanceKey, SciState};
+use super::super::{InstanceKey, SciState, northbound};
 use super::AuditRecord;
 use cats_engine_types::{Health, ReporterInstruction, WithdrawalReason};
 use std::time::{Duration, Instant};
@@ -17,6 +17,8 @@ pub enum Output {
         /// An answer after this is of no use to the question.
         deadline: Instant,
     },
+    /// To and of path selectors.
+    Northbound(northbound::Output),
     /// To an SCI: what became of a report that was held back.
     Answer {
         /// To whom.

@@ -55,6 +55,7 @@ impl Sma {
         for ix in entries {
             self.monitored(ix, health);
         }
+        self.finish();
         Ok(())
     }
 
@@ -67,6 +68,7 @@ impl Sma {
         if state == SciState::Stale && health == Health::Unhealthy {
             self.fail(ix);
         }
+        self.offer(ix);
         if opinion == Some(Health::Unhealthy) && health != Health::Unhealthy {
             self.pull(ix, PullCause::Recovery);
         }
@@ -83,7 +85,7 @@ impl Sma {
         let ix = self.cache.find(key).ok_or(UnknownInstance(key.csci_id))?;
         self.withdraw(ix, WithdrawalReason::Removed);
         self.audit(AuditKind::Removed { key });
-        self.forget_some();
+        self.finish();
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ impl Sma {
         let key = InstanceKey { cs_id: report.cs_id, csci_id: report.csci_id };
         let outcome = self.receive(key, report);
         self.account(key, &outcome);
-        self.forget_some();
+        self.finish();
         outcome
     }
 
@@ -153,6 +153,12 @@ impl Sma {
         let Some(entry) = self.cache.get_mut(ix) else { return };
         let (key, health) = (entry.key, entry.health());
         let full = report.kind == ReportKind::Full;
+        let mut smoothing =
+            entry.soft.as_mut().map(|soft| std::mem::take(&mut soft.smoothing)).unwrap_or_default();
+        if matches!(entry.state, SciState::Stale | SciState::Failed) {
+            smoothing.reset();
+        }
+        let smooth = smoothing.next(&self.config.smoothing, &sample);
         let before = entry.soft.as_ref().filter(|_| !full);
         let soft = Soft {
             sample,
@@ -161,6 +167,8 @@ impl Sma {
             taken: report.timestamp.min(arrival.wall),
             ttl: report.ttl.or(before.and_then(|before| before.ttl)),
             doubts,
+            smoothed: (smooth.gas, smooth.computing_time),
+            smoothing,
         };
         entry.acted = Some(report.freshness);
         let known = entry.locator.filter(|_| !full);
@@ -183,6 +191,7 @@ impl Sma {
         self.cache.touch(ix);
         self.tell_health(ix, key, health);
         self.arm(ix);
+        self.offer(ix);
     }
 
     /// Brings the sums up to date, and tells of the health if it is another one than before.

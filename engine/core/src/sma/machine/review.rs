@@ -36,7 +36,7 @@ impl Sma {
         self.take_in(ix, &arrival, waiting.sample, Doubts::NONE);
         self.counters.released += 1;
         self.audit(AuditKind::Released { key, id });
-        self.forget_some();
+        self.finish();
         Ok(())
     }
 

@@ -75,6 +75,7 @@ impl Sma {
 
     fn tell_overload(&mut self, raised: bool) {
         if std::mem::replace(&mut self.turns.overload, raised) != raised {
+            self.control.handle_load(raised, self.now);
             self.output(Output::Alarm { alarm: Alarm::Overload, raised });
         }
     }

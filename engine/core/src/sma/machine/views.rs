@@ -1,12 +1,14 @@
 //! What the C-SMA shows of itself: by key, and in pages.
 
 use super::super::InstanceKey;
-use super::super::cache::{Entry, Site};
+use super::super::cache::{Entry, EntryIx, Site};
+use super::super::northbound::Northbound;
 use super::super::quarantine::{QuarantineId, Quarantined};
 use super::super::state::SciState;
+use super::super::update::{ControlView, Trigger};
 use super::super::validate::{Doubts, Refusal};
 use super::{AuditRecord, Sma, Taken};
-use cats_engine_types::{CsId, CsciId, Freshness, Health, Locator, Sample, UnixMicros};
+use cats_engine_types::{CsId, CsciId, Freshness, Health, Locator, MetricRecord, Micros, Sample, UnixMicros};
 use std::time::{Duration, Instant};
 
 /// Counters of one SCI since it is known.
@@ -187,6 +189,10 @@ pub struct SciView {
     pub waits: bool,
     /// Whether its clock is off.
     pub skewed: bool,
+    /// What the path selectors are told of it.
+    pub told: Option<MetricRecord>,
+    /// What of it waits to be told, and since when.
+    pub waiting: Option<(Trigger, Instant)>,
     /// Its counters.
     pub counters: SciCounters,
 }
@@ -206,25 +212,30 @@ pub struct MetricsView {
     pub ttl: Duration,
     /// What is in doubt.
     pub doubts: Doubts,
+    /// Slots, smoothed.
+    pub smoothed_gas: u32,
+    /// Computing time, smoothed.
+    pub smoothed_computing_time: Micros,
 }
 
 impl Sma {
     /// One SCI of one service.
     pub fn instance(&self, key: InstanceKey) -> Option<SciView> {
-        self.cache.get(self.cache.find(key)?).map(|entry| self.view(entry))
+        let ix = self.cache.find(key)?;
+        self.cache.get(ix).map(|entry| self.view(ix, entry))
     }
 
     /// One SCI, once for each service.
     pub fn services_of(&self, csci_id: CsciId) -> Vec<SciView> {
-        self.cache.of_instance(csci_id).map(|(_, entry)| self.view(entry)).collect()
+        self.cache.of_instance(csci_id).map(|(ix, entry)| self.view(ix, entry)).collect()
     }
 
     /// At most `limit` SCIs after a key, ordered by service and CSCI-ID.
     pub fn instances(&self, after: Option<InstanceKey>, limit: usize) -> Vec<SciView> {
-        self.cache.after(after).take(limit).map(|(_, entry)| self.view(entry)).collect()
+        self.cache.after(after).take(limit).map(|(ix, entry)| self.view(ix, entry)).collect()
     }
 
-    fn view(&self, entry: &Entry) -> SciView {
+    fn view(&self, ix: EntryIx, entry: &Entry) -> SciView {
         SciView {
             key: entry.key,
             locator: entry.locator,
@@ -240,11 +251,15 @@ impl Sma {
                 taken: soft.taken,
                 ttl: entry.ttl(&self.config.cache),
                 doubts: soft.doubts,
+                smoothed_gas: soft.smoothed.0,
+                smoothed_computing_time: soft.smoothed.1,
             }),
             seen: entry.order.last(),
             quarantined: self.quarantine.of(entry.key),
             waits: entry.held.is_some(),
             skewed: entry.skewed,
+            told: self.northbound.record(entry.key.cs_id, entry.key.csci_id).cloned(),
+            waiting: self.control.waiting(ix),
             counters: entry.counters,
         }
     }
@@ -297,6 +312,16 @@ impl Sma {
     /// Reports that wait for their turn because all SCIs together report too often.
     pub fn waiting(&self) -> usize {
         self.turns.waiting()
+    }
+
+    /// What waits to be told.
+    pub fn updates(&self) -> ControlView {
+        self.control.view()
+    }
+
+    /// What the path selectors are told, and each of them.
+    pub fn northbound(&self) -> &Northbound {
+        &self.northbound
     }
 
     /// Counters since the start.
