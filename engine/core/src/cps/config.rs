@@ -1,5 +1,6 @@
 //! What a C-PS is configured with, already in the engine's words.
 
+use super::agents::{AgentBounds, AgentConfig};
 use super::services::Services;
 use cats_engine_types::{
     Constraints, CsId, CsciId, Gas, Health, Lifetime, Locator, Micros, NodeId, PolicyVersion, Price,
@@ -22,6 +23,10 @@ pub struct CpsConfig {
     pub forwarders: Vec<ForwarderConfig>,
     /// The forwarder of this node, which may attach without an entry.
     pub local_forwarder: Option<NodeId>,
+    /// C-SMAs that may advertise.
+    pub agents: Vec<AgentConfig>,
+    /// Bounds for each of them.
+    pub agent_bounds: AgentBounds,
     /// The routing domain of all path requests.
     pub domain: RoutingDomain,
     /// Bounds of time.
@@ -45,6 +50,8 @@ impl Default for CpsConfig {
             paths: Vec::new(),
             forwarders: Vec::new(),
             local_forwarder: None,
+            agents: Vec::new(),
+            agent_bounds: AgentBounds::default(),
             domain: RoutingDomain::default(),
             deadlines: Deadlines::default(),
             admission: Admission::default(),

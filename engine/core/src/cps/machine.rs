@@ -1,5 +1,6 @@
 //! [`Cps`]: from a service request to a committed binding and to its end.
 
+mod agents;
 mod binding;
 mod path;
 mod request;
@@ -7,9 +8,10 @@ mod sweep;
 mod views;
 
 use super::admission::{Buckets, GenerationMemory};
+use super::agents::{AgentAlarm, Agents};
 use super::catalogue::{Catalogue, Instance};
 use super::config::CpsConfig;
-use super::cst::Cst;
+use super::cst::{AgentIx, Cst};
 use super::flow::{FlowIx, FlowState, Flows};
 use super::nodes::{DataPlane, NodeIx, Nodes};
 use super::nst::Nst;
@@ -18,14 +20,14 @@ use super::reservation::Reservations;
 use super::selection::Scratch;
 use crate::timers::Timers;
 use cats_engine_types::{
-    Binding, CsciId, Deadline, Decision, Epoch, FlowKey, ForwarderReport, Generation, InstallFailure, NodeId,
-    PathRequest, RemovalReason, RequestFailure, TransactionId,
+    AgentInstruction, Binding, CsciId, Deadline, Decision, Epoch, FlowKey, ForwarderReport, Generation,
+    InstallFailure, NodeId, PathRequest, RemovalReason, RequestFailure, TransactionId,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use sweep::Sweep;
-pub use views::{Counters, FlowCursor, FlowView, NodeView, Refused, ReservationView};
+pub use views::{Counters, FlowCursor, FlowView, NodeView, RecordView, Refused, ReservationView};
 
 /// Nodes that nothing names any more are kept up to this number and that of the others.
 const SPARE_NODES: usize = 64;
@@ -45,6 +47,7 @@ pub struct Cps {
     nst: Nst,
     /// The newest topology that a path or the caller told of.
     ted: Generation,
+    agents: Agents,
     nodes: Nodes,
     flows: Flows,
     paths: Paths,
@@ -66,6 +69,8 @@ enum Timer {
     Flow(FlowIx),
     /// The end of an ingress's report of the bindings that it holds.
     Restore(NodeIx),
+    /// A C-SMA is silent, or owes its whole view.
+    Agent(AgentIx),
 }
 
 /// What the C-PS wants done.
@@ -101,6 +106,13 @@ pub enum Output {
         key: FlowKey,
         /// Why.
         reason: RemovalReason,
+    },
+    /// To a C-SMA, over its connection; dropped where it has none.
+    Instruct {
+        /// To whom.
+        agent: NodeId,
+        /// What.
+        instruction: AgentInstruction,
     },
     /// A decision with its path, or with its failure.
     Decision(Arc<Decision>),
@@ -157,6 +169,15 @@ pub enum Event {
     },
     /// The flow limit is reached (true), or there is room again (false).
     FlowLimit(bool),
+    /// Something is wrong with a C-SMA (true), or no longer (false).
+    Agent {
+        /// Who.
+        agent: NodeId,
+        /// What.
+        alarm: AgentAlarm,
+        /// Whether it begins.
+        raised: bool,
+    },
 }
 
 /// Why a forwarder may not attach.
@@ -191,6 +212,7 @@ impl Cps {
             cst: Cst::default(),
             nst: Nst::default(),
             ted: Generation::default(),
+            agents: Agents::default(),
             nodes: Nodes::default(),
             flows: Flows::new(),
             paths: Paths::default(),
@@ -221,9 +243,10 @@ impl Cps {
         self.configured = true;
         self.decisions.truncate(self.config.decision_history);
         self.forget_nodes();
-        for cs_id in changed {
-            refresh(&self.nodes, self.catalogue.instances_of_mut(cs_id));
+        for cs_id in &changed {
+            refresh(&self.nodes, self.catalogue.instances_of_mut(*cs_id));
         }
+        self.configure_agents(&changed);
         self.start_sweep();
     }
 
@@ -301,6 +324,7 @@ impl Cps {
         let (at, timer) = self.timers.next()?;
         let why = match timer {
             Timer::Restore(_) => "end of the report of bindings",
+            Timer::Agent(_) => "silence of a metric agent, or its whole view",
             Timer::Flow(ix) => match self.flows.get(ix).map(|flow| flow.state()) {
                 Some(FlowState::DestinationSelected) => "path deadline",
                 Some(FlowState::BindingReady) => "commit deadline",
@@ -321,6 +345,7 @@ impl Cps {
             match timer {
                 Timer::Flow(ix) => self.flow_deadline(ix),
                 Timer::Restore(ix) => self.restore_deadline(ix),
+                Timer::Agent(ix) => self.agent_deadline(ix),
             }
         }
         self.sweep_some();

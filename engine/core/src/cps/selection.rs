@@ -5,7 +5,7 @@
 
 use super::catalogue::{Instance, Service};
 use super::config::{Policy, Rank, Weights};
-use super::cst::{Record, Row};
+use super::cst::{Record, Refreshed, Row};
 use super::nodes::{DeliveryStatus, NodeIx, Nodes};
 use super::nst::PathRecord;
 use cats_engine_types::{
@@ -20,6 +20,8 @@ pub(super) struct View<'a> {
     pub(super) service: &'a Service,
     /// The service's rows of the CST, ordered by CSCI-ID.
     pub(super) rows: &'a [Row],
+    /// Of the CST, too: when each C-SMA refreshed its records.
+    pub(super) refreshed: &'a Refreshed,
     /// The NST's records from the ingress, by egress.
     pub(super) paths: &'a [Option<PathRecord>],
 }
@@ -253,11 +255,13 @@ fn evaluate(
     if !instance.enabled {
         return Err(Ineligible::Disabled);
     }
-    let (record, reserved) = match row {
-        Some(Row { record: Some(record), reserved, .. }) => (record, *reserved),
-        Some(_) | None => return Err(Ineligible::NoMetrics),
+    let Some(row) = row else { return Err(Ineligible::NoMetrics) };
+    let Some(record) = row.selecting(query.now, view.refreshed) else {
+        let unauthorised = !row.unauthorised().is_empty();
+        return Err(if unauthorised { Ineligible::UnauthorisedSource } else { Ineligible::NoMetrics });
     };
-    capacity(record, reserved, view.service.policy.rank, query)?;
+    let reserved = row.reserved_of(record);
+    capacity(view, record, reserved, query)?;
     let locator = delivery(instance, query.family)?;
     let path = view.paths.get(instance.egress.at()).copied().flatten();
     let network = network(path, record, instance.egress == query.ingress, query)?;
@@ -281,9 +285,10 @@ fn evaluate(
 }
 
 /// What the CST alone decides.
-fn capacity(record: &Record, reserved: u32, rank: Rank, query: &Query<'_>) -> Result<(), Ineligible> {
+fn capacity(view: View<'_>, record: &Record, reserved: u32, query: &Query<'_>) -> Result<(), Ineligible> {
     let wanted = query.constraints;
-    if !record.is_valid(query.now) {
+    let rank = view.service.policy.rank;
+    if !record.is_valid(query.now, view.refreshed) {
         return Err(Ineligible::Expired);
     }
     let (gas, requested) = (record.gas(), query.slots());
@@ -416,7 +421,7 @@ fn explain_one(
     egress: NodeId,
 ) -> Candidate {
     let (index, instance, row) = candidate;
-    let record = row.and_then(|row| row.record.as_ref());
+    let record = row.and_then(|row| row.selecting(query.now, view.refreshed));
     let (network, verdict) = match (evaluate(view, query, candidate), taken) {
         (_, Taken::Kept(csci_id)) if csci_id == instance.csci_id => {
             (known_delay(view, query, instance, record), Verdict::Selected { reason: Win::Kept })

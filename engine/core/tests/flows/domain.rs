@@ -295,7 +295,7 @@ pub(crate) fn refusal(outputs: &[Output]) -> RequestFailure {
         match output {
             Output::PathRequest(_) | Output::Install { .. } => panic!("a refusal in {outputs:?}"),
             Output::Refuse { failure, .. } => return failure.clone(),
-            Output::Remove { .. } | Output::Decision(_) | Output::Event(_) => {}
+            Output::Remove { .. } | Output::Instruct { .. } | Output::Decision(_) | Output::Event(_) => {}
         }
     }
     panic!("a refusal in {outputs:?}")

@@ -164,7 +164,11 @@ fn check(domain: &mut Domain, seen: &mut Seen) {
                 assert_eq!(binding.reverse, Binding::reverse_of(&binding.forward));
                 seen.bindings.push(*binding);
             }
-            Output::Refuse { .. } | Output::Remove { .. } | Output::Decision(_) | Output::Event(_) => {}
+            Output::Refuse { .. }
+            | Output::Remove { .. }
+            | Output::Instruct { .. }
+            | Output::Decision(_)
+            | Output::Event(_) => {}
         }
     }
     assert_eq!(domain.cps.illegal_transitions(), 0);

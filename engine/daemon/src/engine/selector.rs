@@ -176,6 +176,10 @@ impl<P: Plane> Engine<P> {
                 Output::Remove { ingress, transaction, key, reason } => {
                     (ingress, Instruction::Remove { transaction, key, reason })
                 }
+                Output::Instruct { agent, instruction } => {
+                    tracing::debug!(%agent, ?instruction, "the metric agent has no connection");
+                    continue;
+                }
                 Output::Decision(decision) => {
                     tracing::debug!(transaction = %decision.transaction, key = %decision.key,
                         selected = ?decision.selected.as_ref().map(|s| s.csci_id), "decision");
@@ -214,6 +218,12 @@ fn log(event: &Event) {
         }
         Event::Lost { node, transaction, key } => {
             tracing::info!(%node, %transaction, %key, "the ingress came back without the binding");
+        }
+        Event::Agent { agent, alarm, raised: true } => {
+            tracing::warn!(%agent, ?alarm, "alarm of a metric agent");
+        }
+        Event::Agent { agent, alarm, raised: false } => {
+            tracing::info!(%agent, ?alarm, "alarm of a metric agent cleared");
         }
         Event::FlowLimit(true) => tracing::warn!("the flow limit is reached"),
         Event::FlowLimit(false) => tracing::info!("there is room for flows again"),

@@ -55,6 +55,7 @@ impl Cps {
             }
             (FlowState::BindingReady, _) => {
                 flow.attachment = attachment;
+                self.reservations.activate(flow.transaction, self.now);
                 self.flows.shift(ix, FlowState::Active);
                 self.set_deadline(ix, None);
             }
@@ -290,8 +291,10 @@ impl Cps {
             node.flows = node.flows.saturating_add(1);
         }
         let ix = self.flows.restore(flow);
-        let held = Reservation { cs_id: binding.cs_id, csci_id: destination.csci_id, slots };
+        let held = Reservation { cs_id: binding.cs_id, csci_id: destination.csci_id, slots, active: None };
         self.reservations.hold(&mut self.cst, binding.transaction, held);
+        // A report from before the restart may have it or not: it counts until the next one.
+        self.reservations.activate(binding.transaction, self.now);
         self.counters.restored += 1;
         // What happened to its instance meanwhile.
         self.look_at(ix);

@@ -7,7 +7,7 @@ use crate::cps::nodes::{DeliveryStatus, NodeIx};
 use crate::cps::reservation::Reservation;
 use crate::cps::selection::{self, Query, Taken, View, Winner};
 use cats_engine_types::{
-    Constraints, CsId, Deadline, Decision, Family, Generations, Limit, Locator, Micros, NodeId, NotReady,
+    Constraints, CsId, Deadline, Decision, Generations, Limit, Locator, Micros, NodeId, NotReady,
     PathConstraints, PathRequest, RemovalReason, RequestFailure, Selected, ServiceRequest, TransactionId,
 };
 use std::time::{Instant, SystemTime};
@@ -193,9 +193,14 @@ impl Cps {
         let constraints = service.constraints.and(&request.constraints);
         let family = request.key.family();
         let query = Query { family, ingress, constraints: &constraints, now: self.now };
-        let view = View { service, rows: self.cst.rows(service.cs_id), paths: self.nst.from(ingress) };
+        let view = View {
+            service,
+            rows: self.cst.rows(service.cs_id),
+            refreshed: self.cst.refreshed(),
+            paths: self.nst.from(ingress),
+        };
         let kept = kept.filter(|(cs_id, destination)| {
-            *cs_id == service.cs_id && still_serves(service, view, family, destination)
+            *cs_id == service.cs_id && still_serves(service, view, &query, destination)
         });
         let kept = kept.map(|(cs_id, destination)| (destination, self.computing(cs_id, &destination)));
         let winner = match kept {
@@ -217,7 +222,8 @@ impl Cps {
 
     fn computing(&self, service: CsId, destination: &Destination) -> Micros {
         let row = self.cst.row(service, destination.csci_id);
-        row.and_then(|row| row.record.as_ref()).map_or(Micros(0), |record| record.computing_time())
+        let record = row.and_then(|row| self.cst.selecting(row, self.now));
+        record.map_or(Micros(0), |record| record.computing_time())
     }
 
     /// The record of the decision, where records are kept (CP-13).
@@ -284,7 +290,7 @@ impl Cps {
             min_bandwidth: constraints.min_bandwidth,
             max_hops: None,
         };
-        let held = Reservation { cs_id: service, csci_id: destination.csci_id, slots };
+        let held = Reservation { cs_id: service, csci_id: destination.csci_id, slots, active: None };
         self.reservations.hold(&mut self.cst, flow.transaction, held);
         self.flows.shift(ix, FlowState::DestinationSelected);
         self.counters.selected += 1;
@@ -321,13 +327,13 @@ fn destination(winner: &Winner) -> Destination {
 }
 
 /// Whether a flow that was bound to an instance may be bound to it again.
-fn still_serves(service: &Service, view: View<'_>, family: Family, destination: &Destination) -> bool {
+fn still_serves(service: &Service, view: View<'_>, query: &Query<'_>, destination: &Destination) -> bool {
     let Some(instance) = service.instance(destination.csci_id) else { return false };
     let row = view.rows.binary_search_by_key(&destination.csci_id, |row| row.csci_id).ok();
-    let record = row.and_then(|at| view.rows.get(at)).and_then(|row| row.record.as_ref());
-    let healthy = record.is_none_or(|record| record.health().admits());
+    let record = row.and_then(|at| view.rows.get(at)?.selecting(query.now, view.refreshed));
+    let fails = record.is_some_and(|record| record.ends_flows(query.now, view.refreshed));
     let same: Option<(Locator, DeliveryStatus)> = Some((destination.locator, DeliveryStatus::Ready));
-    healthy && instance.egress == destination.egress && instance.locator(family) == same
+    !fails && instance.egress == destination.egress && instance.locator(query.family) == same
 }
 
 /// What remains for the path of the delay bounds.

@@ -66,8 +66,9 @@ impl Cps {
         if service.instance(destination.csci_id).is_none() {
             return Fate::InstanceFailed;
         }
-        let record = self.cst.row(cs_id, destination.csci_id).and_then(|row| row.record.as_ref());
-        if record.is_some_and(|record| record.is_valid(self.now) && !record.health().admits()) {
+        let row = self.cst.row(cs_id, destination.csci_id);
+        let record = row.and_then(|row| self.cst.selecting(row, self.now));
+        if record.is_some_and(|record| record.ends_flows(self.now, self.cst.refreshed())) {
             return Fate::InstanceFailed;
         }
         let egress = self.nodes.get(destination.egress);

@@ -1,14 +1,15 @@
 //! What can be read of a C-PS, by key and in pages.
 
 use super::Cps;
+use crate::cps::agents::{AgentView, Held};
 use crate::cps::catalogue::Catalogue;
-use crate::cps::cst::Cst;
+use crate::cps::cst::{AgentIx, Cst, Record, Source};
 use crate::cps::flow::{Flow, FlowState};
 use crate::cps::nodes::{ControlPlane, DataPlane};
 use crate::cps::nst::Nst;
 use cats_engine_types::{
-    CsId, CsciId, Decision, Epoch, FlowKey, Generation, Generations, Locator, NodeId, Path, RemovalReason,
-    RequestFailure, TenantId, TransactionId,
+    CsId, CsciId, Decision, Epoch, FlowKey, Generation, Generations, Locator, MetricRecord, NodeId, Path,
+    RemovalReason, RequestFailure, TenantId, TransactionId,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,6 +60,31 @@ pub struct ReservationView {
     pub cs_id: CsId,
     pub csci_id: CsciId,
     pub slots: u32,
+    /// Whether they count: no report of the instance has them yet.
+    pub counts: bool,
+}
+
+/// A record of an instance, from one source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RecordView<'a> {
+    /// The C-SMA that advertises it; absent: the configuration.
+    pub agent: Option<&'a NodeId>,
+    /// Whether it is the one that selects.
+    pub selects: bool,
+    /// Whether its source may speak of the instance.
+    pub authorised: bool,
+    pub valid: bool,
+    /// Until when; absent: without end.
+    pub expires: Option<Instant>,
+    /// When it came; absent of the configuration.
+    pub received: Option<Instant>,
+    /// When its report was taken, as far as our clock can tell; absent of the configuration.
+    pub taken: Option<Instant>,
+    /// As the C-SMA advertised it; absent of the configuration.
+    pub advertised: Option<&'a MetricRecord>,
+    /// The values that select; absent where it is not authorised.
+    pub record: Option<&'a Record>,
 }
 
 /// Requests that ended without a binding, by cause.
@@ -158,6 +184,66 @@ impl Cps {
         &self.cst
     }
 
+    /// What is known of an instance, source by source: those that may select in the order in which they come, then
+    /// those that are not authorised.
+    pub fn records(&self, cs_id: CsId, csci_id: CsciId, now: Instant) -> Vec<RecordView<'_>> {
+        let Some(row) = self.cst.row(cs_id, csci_id) else { return Vec::new() };
+        let selecting = self.cst.selecting(row, now);
+        let authorised = row.records().filter_map(|record| {
+            let (agent, held) = match record.source {
+                Source::Static => (None, None),
+                Source::Agent(ix) => {
+                    self.held(ix, cs_id, csci_id).map(|(node, held)| (Some(node), Some(held)))?
+                }
+            };
+            Some(RecordView {
+                agent,
+                selects: selecting.is_some_and(|selecting| std::ptr::eq(selecting, record)),
+                authorised: true,
+                valid: self.cst.is_valid(record, now),
+                expires: self.cst.expiry(record),
+                received: held.map(|held| held.received),
+                taken: record.taken,
+                advertised: held.map(|held| &held.record),
+                record: Some(record),
+            })
+        });
+        let unauthorised = row.unauthorised().iter().filter_map(|ix| {
+            let (agent, held) = self.held(*ix, cs_id, csci_id)?;
+            let valid_for = held.record.valid_for;
+            let expires = held.received.checked_add(valid_for);
+            let expires = expires.and_then(|at| self.cst.refreshed().extend(*ix, at, valid_for));
+            Some(RecordView {
+                agent: Some(agent),
+                selects: false,
+                authorised: false,
+                valid: expires.is_none_or(|expires| now < expires),
+                expires,
+                received: Some(held.received),
+                taken: held.taken,
+                advertised: Some(&held.record),
+                record: None,
+            })
+        });
+        authorised.chain(unauthorised).collect()
+    }
+
+    fn held(&self, ix: AgentIx, cs_id: CsId, csci_id: CsciId) -> Option<(&NodeId, &Held)> {
+        let agent = self.agents.get(ix)?;
+        agent.held().get(&(cs_id, csci_id)).map(|held| (agent.node(), held))
+    }
+
+    /// The C-SMAs that may advertise.
+    pub fn agents(&self) -> impl Iterator<Item = AgentView> {
+        self.agents.iter().map(|(_, agent)| agent.view())
+    }
+
+    /// What a C-SMA advertised, ordered by CS-ID and CSCI-ID.
+    pub fn advertised<'a>(&'a self, agent: &NodeId) -> impl Iterator<Item = &'a MetricRecord> + use<'a> {
+        let found = self.agents.find(agent).and_then(|ix| self.agents.get(ix));
+        found.into_iter().flat_map(|agent| agent.held().values().map(|held| &held.record))
+    }
+
     /// The network service table.
     pub fn nst(&self) -> &Nst {
         &self.nst
@@ -233,11 +319,12 @@ impl Cps {
 
     /// Held slots, by transaction.
     pub fn reservations(&self) -> impl Iterator<Item = ReservationView> {
-        self.reservations.iter().map(|(transaction, held)| ReservationView {
+        self.reservations.iter().map(|(transaction, held, counts)| ReservationView {
             transaction,
             cs_id: held.cs_id,
             csci_id: held.csci_id,
             slots: held.slots,
+            counts,
         })
     }
 

@@ -94,7 +94,7 @@ fn tables(policy: Policy, sites: &[Site]) -> Tables {
     let paths: Vec<PathMetric> = sites.iter().filter_map(path).collect();
     nst.configure(&paths, |node| nodes.intern(node));
     for site in sites.iter().filter(|site| site.reserved > 0) {
-        cst.reserve(service_id(), site.metric.csci_id, site.reserved);
+        cst.reserve((service_id(), site.metric.csci_id), site.reserved);
     }
     Tables { catalogue, cst, nst, nodes, ingress, now }
 }
@@ -103,7 +103,7 @@ impl Tables {
     fn run(&self, constraints: &Constraints) -> (Option<Winner>, Vec<Candidate>) {
         let service = self.catalogue.service(service_id()).unwrap();
         let (rows, paths) = (self.cst.rows(service_id()), self.nst.from(self.ingress));
-        let view = View { service, rows, paths };
+        let view = View { service, rows, refreshed: self.cst.refreshed(), paths };
         let query = Query { family: Family::V4, ingress: self.ingress, constraints, now: self.now };
         let winner = select(view, &query, &mut Scratch::default());
         let taken = winner.as_ref().map_or(Taken::Nothing, Taken::Winner);
@@ -372,7 +372,12 @@ fn a_full_record_always_holds_the_selected_candidate() {
     let sites: Vec<Site> = (1..=9).map(|number| site(number, u64::from(10 - number), 0)).collect();
     let tables = tables(rank(Rank::Both), &sites);
     let service = tables.catalogue.service(service_id()).unwrap();
-    let view = View { service, rows: tables.cst.rows(service_id()), paths: tables.nst.from(tables.ingress) };
+    let view = View {
+        service,
+        rows: tables.cst.rows(service_id()),
+        refreshed: tables.cst.refreshed(),
+        paths: tables.nst.from(tables.ingress),
+    };
     let constraints = Constraints::default();
     let query =
         Query { family: Family::V4, ingress: tables.ingress, constraints: &constraints, now: tables.now };

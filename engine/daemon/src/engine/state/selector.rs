@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::{Part, flow_key, place};
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
-use cats_engine_core::cps::{ControlPlane, Cps, DataPlane, FlowView, NodeView, Refused, Row};
+use cats_engine_core::cps::{ControlPlane, Cps, Cst, DataPlane, FlowView, NodeView, Refused, Row};
 use cats_engine_types::{CsId, Gas, Health, NodeId};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -105,7 +105,7 @@ fn service_table(cps: &Cps, now: Instant) -> Value {
     let cst = cps.cst();
     let rows =
         cst.services().into_iter().flat_map(|cs_id| cst.rows(cs_id).iter().map(move |row| (cs_id, row)));
-    let entries: Vec<Value> = rows.map(|(cs_id, entry)| row(cs_id, entry, now)).collect();
+    let entries: Vec<Value> = rows.map(|(cs_id, entry)| row(cst, cs_id, entry, now)).collect();
     let mut table = json!({ "generation": cst.generation().to_string() });
     if let (false, Value::Object(members)) = (entries.is_empty(), &mut table) {
         members.insert("entry".to_owned(), Value::Array(entries));
@@ -113,14 +113,15 @@ fn service_table(cps: &Cps, now: Instant) -> Value {
     table
 }
 
-fn row(cs_id: CsId, row: &Row, now: Instant) -> Value {
+fn row(cst: &Cst, cs_id: CsId, row: &Row, now: Instant) -> Value {
+    let selecting = cst.selecting(row, now);
     let mut entry = Map::new();
     let mut set = |name: &str, value: Value| drop(entry.insert(name.to_owned(), value));
     set("cs-id", identity(cs_id.as_number(), &cs_id));
     set("csci-id", identity(row.csci_id.as_number(), &row.csci_id));
-    set("reserved", json!(row.reserved));
-    set("valid", json!(row.record.as_ref().is_some_and(|record| record.is_valid(now))));
-    if let Some(record) = &row.record {
+    set("reserved", json!(selecting.map_or(row.held, |record| row.reserved_of(record))));
+    set("valid", json!(selecting.is_some_and(|record| cst.is_valid(record, now))));
+    if let Some(record) = selecting {
         if let Gas::Slots(slots) = record.gas() {
             set("gas", json!(slots));
         }
