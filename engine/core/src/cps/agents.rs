@@ -146,13 +146,15 @@ pub(super) struct Held {
     /// When its report was taken, by our clock and never too late.
     pub(super) taken: Option<Instant>,
     pub(super) authorised: bool,
+    /// Whether that was looked at since it came.
+    pub(super) judged: bool,
 }
 
 /// What follows of an advertisement.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) instruction: Option<AgentInstruction>,
-    /// Instances of which something else holds now, in order.
+    /// Instances that a change told of, in order.
     pub(super) changed: Vec<Key>,
     /// Whether all that it advertised holds on from now.
     pub(super) refreshed: bool,
@@ -186,25 +188,24 @@ impl Agents {
         (0u16..).zip(&self.0).map(|(number, _)| AgentIx::new(number)).collect()
     }
 
-    /// Takes a new configuration; the numbers of those whose authorisation is another one now, with what they held
-    /// where they are gone.
-    pub(super) fn configure(&mut self, configs: &[AgentConfig], now: Instant) -> Vec<(AgentIx, Vec<Key>)> {
-        let mut changed = Vec::new();
-        for (agent, number) in self.0.iter_mut().zip(0u16..) {
-            let config = configs.iter().find(|config| config.node == *agent.node());
-            if let Some(keys) = agent.configure(config, now) {
-                changed.push((AgentIx::new(number), keys));
-            }
+    /// Whether the CST has yet to follow one of them.
+    pub(super) fn is_behind(&self) -> bool {
+        self.0.iter().any(Agent::is_behind)
+    }
+
+    /// Takes a new configuration.
+    pub(super) fn configure(&mut self, configs: &[AgentConfig], now: Instant) {
+        for agent in &mut self.0 {
+            agent.configure(configs.iter().find(|config| config.node == *agent.node()), now);
         }
         for config in configs {
             if self.find(&config.node).is_none() && self.0.len() <= usize::from(u16::MAX) {
                 // The place of one that is gone, whose number nothing refers to any more.
-                match self.0.iter_mut().find(|agent| !agent.is_configured()) {
+                match self.0.iter_mut().find(|agent| !agent.is_configured() && !agent.is_behind()) {
                     Some(free) => *free = Agent::new(config.clone(), now),
                     None => self.0.push(Agent::new(config.clone(), now)),
                 }
             }
         }
-        changed
     }
 }

@@ -131,7 +131,7 @@ impl Cst {
         self.next_generation(changed);
     }
 
-    /// Takes what changed of a C-SMA's records, best in order of their keys.
+    /// Takes what changed of a C-SMA's records: each key once, best in order.
     pub(super) fn apply(&mut self, agent: AgentIx, changes: impl Iterator<Item = (Key, Change)>) {
         let mut changed = false;
         let mut changes = changes.peekable();
@@ -152,22 +152,15 @@ impl Cst {
                         changed |= row.set(agent, change);
                         emptied |= row.is_empty();
                     }
-                    None => match fresh.iter_mut().rfind(|row| row.csci_id == csci_id) {
-                        Some(row) => changed |= row.set(agent, change),
-                        None => {
-                            let mut row = Row::new(csci_id);
-                            changed |= row.set(agent, change);
-                            fresh.push(row);
-                        }
-                    },
+                    None => {
+                        let mut row = Row::new(csci_id);
+                        changed |= row.set(agent, change);
+                        fresh.push(row);
+                    }
                 }
             }
             fresh.retain(|row| !row.is_empty());
-            if !fresh.is_empty() {
-                rows.append(&mut fresh);
-                // Two runs in order: merged in one pass.
-                rows.sort_by_key(|row| row.csci_id);
-            }
+            append(rows, fresh);
             if emptied {
                 rows.retain(|row| !row.is_empty());
             }
@@ -233,6 +226,21 @@ impl Cst {
             at
         });
         rows.get_mut(at)
+    }
+}
+
+/// Brings new rows in. Both lists are in order, as a rule one behind the other; else they are merged in one pass.
+fn append(rows: &mut Vec<Row>, mut fresh: Vec<Row>) {
+    let behind = match (rows.last(), fresh.first()) {
+        (Some(last), Some(first)) => {
+            last.csci_id < first.csci_id && fresh.is_sorted_by_key(|row| row.csci_id)
+        }
+        (_, None) => return,
+        (None, Some(_)) => fresh.is_sorted_by_key(|row| row.csci_id),
+    };
+    rows.append(&mut fresh);
+    if !behind {
+        rows.sort_by_key(|row| row.csci_id);
     }
 }
 

@@ -321,6 +321,9 @@ impl Cps {
         if self.sweep.is_some() {
             return Some((self.now, "sweep of the flows"));
         }
+        if self.agents.is_behind() {
+            return Some((self.now, "records of a metric agent"));
+        }
         let (at, timer) = self.timers.next()?;
         let why = match timer {
             Timer::Restore(_) => "end of the report of bindings",
@@ -349,6 +352,7 @@ impl Cps {
             }
         }
         self.sweep_some();
+        self.follow_agents();
     }
 
     fn flow_deadline(&mut self, ix: FlowIx) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // a test panics where it fails
 
 mod admission;
+mod agents;
 mod domain;
 mod failure;
 mod identity;

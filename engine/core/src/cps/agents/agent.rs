@@ -11,6 +11,8 @@ use cats_engine_types::{
     NodeId, SynchronisationCause, UnixMicros,
 };
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 type Records = BTreeMap<Key, Held>;
@@ -27,6 +29,7 @@ pub(in crate::cps) struct Agent {
     complete: Option<u64>,
     phase: Phase,
     held: Records,
+    following: Following,
     /// When it was last heard, or else configured.
     heard: Instant,
     was_heard: bool,
@@ -56,6 +59,16 @@ struct Staging {
     full: bool,
 }
 
+/// How far the CST has followed a whole view that came into force, or a change of authorisation.
+#[derive(Debug, Default)]
+struct Following {
+    /// What held before; what of it holds no more goes first.
+    before: Records,
+    /// Whether what holds is looked at, behind this instance.
+    rest: bool,
+    after: Option<Key>,
+}
+
 impl Agent {
     pub(super) fn new(config: AgentConfig, now: Instant) -> Self {
         Self {
@@ -66,6 +79,7 @@ impl Agent {
             complete: None,
             phase: Phase::Lacking,
             held: Records::new(),
+            following: Following::default(),
             heard: now,
             was_heard: false,
             offset: 0,
@@ -110,37 +124,61 @@ impl Agent {
         keys
     }
 
-    /// Takes its configuration; the instances that are to be looked at again, where it may say another thing now.
-    pub(super) fn configure(&mut self, config: Option<&AgentConfig>, now: Instant) -> Option<Vec<Key>> {
+    /// Takes its configuration. Where it may say another thing now, the CST is to follow.
+    pub(super) fn configure(&mut self, config: Option<&AgentConfig>, now: Instant) {
         let before = std::mem::replace(&mut self.config, config.cloned());
         match (before, config) {
-            (None, None) => None,
-            (None, Some(_)) => {
-                self.heard = now;
-                None
-            }
+            (None, None) => {}
+            (None, Some(_)) => self.heard = now,
             (Some(_), None) => {
-                let keys = self.held.keys().copied().collect();
                 // Its nonces are remembered, its records are not.
-                let known = (self.freshness, self.counters);
-                let node = self.node.clone();
-                let config = AgentConfig {
-                    node,
-                    scope: crate::scope::Scope::All,
-                    egresses: Vec::new(),
-                    min_interval: None,
-                };
-                *self = Self { config: None, deadline: self.deadline, ..Self::new(config, now) };
-                (self.freshness, self.counters) = known;
-                Some(keys)
+                self.disconnect();
+                self.complete = None;
+                self.phase = Phase::Lacking;
+                (self.skew, self.silent, self.full) = (None, false, false);
+                self.replace(Records::new());
             }
-            (Some(before), Some(after))
-                if before.scope == after.scope && before.egresses == after.egresses =>
-            {
-                None
+            (Some(before), Some(after)) => {
+                if before.scope != after.scope || before.egresses != after.egresses {
+                    self.following.rest = true;
+                    self.following.after = None;
+                }
             }
-            (Some(_), Some(_)) => Some(self.held.keys().copied().collect()),
         }
+    }
+
+    /// Other records hold than before; the CST is to follow.
+    fn replace(&mut self, records: Records) {
+        let mut before = std::mem::replace(&mut self.held, records);
+        self.following.before.append(&mut before);
+        self.following.rest = true;
+        self.following.after = None;
+    }
+
+    /// Whether the CST has yet to follow.
+    pub(in crate::cps) fn is_behind(&self) -> bool {
+        self.following.rest || !self.following.before.is_empty()
+    }
+
+    /// The next instances that the CST is to look at: of `limit`, those that matter.
+    pub(in crate::cps) fn follow(&mut self, limit: usize) -> Vec<Key> {
+        let Following { before, rest, after } = &mut self.following;
+        let mut keys = Vec::new();
+        for looked in 0..limit {
+            let Some((key, _)) = before.pop_first() else {
+                let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let held = self.held.range((from, Bound::Unbounded)).map(|(key, _)| *key);
+                let gone = keys.len();
+                keys.extend(held.take(limit - looked));
+                *after = keys.get(gone..).and_then(|held| held.last()).copied().or(*after);
+                *rest = keys.len() - gone == limit - looked;
+                break;
+            };
+            if !self.held.contains_key(&key) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// It is connected: it learns first what is known of it.
@@ -200,7 +238,7 @@ impl Agent {
         let mut taken = Taken::default();
         match content {
             AdvertisementContent::Snapshot { part, last, records } => {
-                taken.changed = self.part(sequence, builds, part, last, records, &arrival);
+                self.part(sequence, builds, part, last, records, &arrival);
                 if matches!(self.phase, Phase::Staging(_)) {
                     self.ask = now.checked_add(bounds.resynchronise);
                 }
@@ -302,7 +340,7 @@ impl Agent {
         }
     }
 
-    /// A part of a whole view; with the last one, the instances that are to be looked at.
+    /// A part of a whole view, which comes into force with the last one.
     fn part(
         &mut self,
         sequence: u64,
@@ -311,7 +349,7 @@ impl Agent {
         last: bool,
         records: Vec<MetricRecord>,
         arrival: &Arrival,
-    ) -> Vec<Key> {
+    ) {
         if part == 0 {
             self.abandon();
             self.phase = Phase::Staging(Staging::default());
@@ -323,7 +361,7 @@ impl Agent {
         if !fits {
             self.gap();
         }
-        let Phase::Staging(staging) = &mut self.phase else { return Vec::new() };
+        let Phase::Staging(staging) = &mut self.phase else { return };
         staging.next = part.saturating_add(1);
         self.complete = Some(sequence);
         self.counters.records += records.len() as u64;
@@ -336,15 +374,13 @@ impl Agent {
             }
         }
         if !last {
-            return Vec::new();
+            return;
         }
         let Staging { records, full, .. } = std::mem::take(staging);
-        let changed = merged(&self.held, &records);
-        self.held = records;
+        self.replace(records);
         self.full = full;
         self.phase = Phase::Whole;
         self.counters.snapshots += 1;
-        changed
     }
 
     /// Takes a record; its key, if there is room for it.
@@ -373,11 +409,10 @@ impl Agent {
     pub(in crate::cps) fn authorise(&mut self, key: Key, may: bool) -> Option<Instant> {
         let held = self.held.get_mut(&key)?;
         held.authorised = may;
+        if !std::mem::replace(&mut held.judged, true) && !may {
+            self.counters.unauthorised += 1;
+        }
         held.taken.filter(|_| may)
-    }
-
-    pub(in crate::cps) fn count_unauthorised(&mut self) {
-        self.counters.unauthorised += 1;
     }
 
     /// What the CST is to hold of an instance.
@@ -461,7 +496,7 @@ impl Arrival {
             Some(before) => before.min(taken),
             None => taken,
         };
-        Held { record, received: self.now, taken, authorised: false }
+        Held { record, received: self.now, taken, authorised: false, judged: false }
     }
 
     /// When a report was taken, by our clock: as long before now as it was old when the message was made, or as the
@@ -482,31 +517,15 @@ fn offset(timestamp: UnixMicros, wall: UnixMicros) -> i64 {
 fn put(records: &mut Records, key: Key, held: Held, limit: usize) -> bool {
     let room = records.len() < limit;
     match records.entry(key) {
-        std::collections::btree_map::Entry::Occupied(mut entry) => {
+        Entry::Occupied(mut entry) => {
             entry.insert(held);
         }
-        std::collections::btree_map::Entry::Vacant(entry) if room => {
+        Entry::Vacant(entry) if room => {
             entry.insert(held);
         }
-        std::collections::btree_map::Entry::Vacant(_) => return false,
+        Entry::Vacant(_) => return false,
     }
     true
-}
-
-/// The keys of both, in order.
-fn merged(before: &Records, after: &Records) -> Vec<Key> {
-    let (mut before, mut after) = (before.keys().peekable(), after.keys().peekable());
-    let mut keys = Vec::new();
-    loop {
-        let next = match (before.peek(), after.peek()) {
-            (None, None) => return keys,
-            (Some(key), None) | (None, Some(key)) => **key,
-            (Some(one), Some(other)) => **one.min(other),
-        };
-        before.next_if(|key| **key == next);
-        after.next_if(|key| **key == next);
-        keys.push(next);
-    }
 }
 
 fn record(ix: AgentIx, held: &Held) -> Record {

@@ -10,6 +10,9 @@ use cats_engine_types::{
 };
 use std::time::Instant;
 
+/// Instances looked at in one go.
+const STEP: usize = 1000;
+
 impl Cps {
     /// A C-SMA that is authenticated is connected. It is told at once what is known of it, and asked for its whole
     /// view where something is missing.
@@ -52,7 +55,8 @@ impl Cps {
             if taken.refreshed {
                 self.cst.refresh(ix, now);
             }
-            self.look_at_records(ix, &taken.changed, true);
+            self.look_at_records(ix, &taken.changed);
+            self.follow_some(ix);
             if let Some(instruction) = &taken.instruction {
                 let instruction = instruction.clone();
                 self.outputs.push_back(Output::Instruct { agent: peer.clone(), instruction });
@@ -89,9 +93,7 @@ impl Cps {
     pub(super) fn configure_agents(&mut self, services: &[CsId]) {
         let before: Vec<(AgentIx, NodeId, Vec<AgentAlarm>)> =
             self.agents.iter().map(|(ix, agent)| (ix, agent.node().clone(), agent.alarms())).collect();
-        for (ix, keys) in self.agents.configure(&self.config.agents, self.now) {
-            self.look_at_records(ix, &keys, false);
-        }
+        self.agents.configure(&self.config.agents, self.now);
         let bound: Vec<AgentIx> = self
             .agents
             .iter()
@@ -100,7 +102,7 @@ impl Cps {
             .collect();
         for ix in bound {
             let keys = self.agents.get(ix).map_or_else(Vec::new, |agent| agent.keys_of(services));
-            self.look_at_records(ix, &keys, false);
+            self.look_at_records(ix, &keys);
         }
         for (ix, node, alarms) in before {
             let now = self.agents.get(ix).filter(|agent| *agent.node() == node);
@@ -108,21 +110,36 @@ impl Cps {
             self.tell_difference(&node, &alarms, &now);
         }
         for ix in self.agents.numbers() {
+            self.follow_some(ix);
             self.set_agent_deadline(ix);
         }
     }
 
+    /// The CST follows a whole view in steps, so that a large one never holds up new flows for long. Until it has,
+    /// each row is as it was before or as it is to be.
+    fn follow_some(&mut self, ix: AgentIx) {
+        let Some(agent) = self.agents.get_mut(ix).filter(|agent| agent.is_behind()) else { return };
+        let keys = agent.follow(STEP);
+        self.look_at_records(ix, &keys);
+    }
+
+    pub(super) fn follow_agents(&mut self) {
+        if !self.agents.is_behind() {
+            return;
+        }
+        for ix in self.agents.numbers() {
+            self.follow_some(ix);
+        }
+    }
+
     /// Brings the CST, and the reservations where a report accounts for them, to what a C-SMA says of instances.
-    fn look_at_records(&mut self, ix: AgentIx, keys: &[Key], arrived: bool) {
+    fn look_at_records(&mut self, ix: AgentIx, keys: &[Key]) {
         let Some(agent) = self.agents.get_mut(ix) else { return };
         let mut changes: Vec<(Key, Change)> = Vec::with_capacity(keys.len());
         for key in keys {
             let may = agent.config().is_some_and(|config| may(config, *key, &self.catalogue, &self.nodes));
             let taken = agent.authorise(*key, may);
             let change = agent.change_of(ix, *key);
-            if arrived && matches!(change, Change::Unauthorised) {
-                agent.count_unauthorised();
-            }
             if let Some(taken) = taken {
                 self.reservations.account(&mut self.cst, *key, taken);
             }
