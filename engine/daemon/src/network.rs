@@ -186,6 +186,7 @@ async fn listen(
                     forwarders: forwarders.clone(),
                     timing: Timing::default(),
                     events: events.clone(),
+                    northbound: None,
                 };
                 serve(listen, pending()).await.map_err(|error| error.to_string())
             }

@@ -1,6 +1,6 @@
-//! Who a certificate belongs to: its URIs of the form `cats:ROLE:NAME`.
+//! Who a certificate belongs to: its URIs of the form `cats:ROLE:NAME` and `cats:csci:CSCI-ID`.
 
-use cats_engine_types::{IdError, NodeId};
+use cats_engine_types::{CsciId, IdError, NodeId};
 use std::fmt;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -12,6 +12,8 @@ pub enum Role {
     Forwarder,
     /// `cats:cps:NAME`: a path selector.
     PathSelector,
+    /// `cats:sma:NAME`: a service metric agent.
+    MetricAgent,
 }
 
 impl fmt::Display for Role {
@@ -19,6 +21,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Role::Forwarder => "fwd",
             Role::PathSelector => "cps",
+            Role::MetricAgent => "sma",
         })
     }
 }
@@ -38,9 +41,39 @@ impl fmt::Display for Identity {
     }
 }
 
+/// Whom a certificate can belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// A node in a role.
+    Node(Identity),
+    /// A service contact instance.
+    Instance(CsciId),
+}
+
+impl Subject {
+    /// The metric agent of this name.
+    pub fn agent(name: &NodeId) -> Self {
+        Self::Node(Identity { role: Role::MetricAgent, name: name.clone() })
+    }
+
+    /// The path selector of this name.
+    pub fn selector(name: &NodeId) -> Self {
+        Self::Node(Identity { role: Role::PathSelector, name: name.clone() })
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(identity) => identity.fmt(f),
+            Self::Instance(id) => write!(f, "cats:csci:{id}"),
+        }
+    }
+}
+
 /// The identities of one certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Identities(Vec<Identity>);
+pub struct Identities(Vec<Subject>);
 
 /// Why a certificate names nobody.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,8 +81,8 @@ pub enum IdentityError {
     /// It is no X.509 certificate.
     #[error("the certificate cannot be parsed: {0}")]
     Certificate(String),
-    /// A URI `cats:fwd:` or `cats:cps:` has no valid name.
-    #[error("the certificate's URI `{uri}` names no node: {error}")]
+    /// A URI of a role of ours has no valid name.
+    #[error("the certificate's URI `{uri}` names nobody: {error}")]
     Name {
         /// As it stands there.
         uri: String,
@@ -77,26 +110,42 @@ impl Identities {
         let mut found = Vec::new();
         for name in names.iter().flat_map(|extension| &extension.value.general_names) {
             if let GeneralName::URI(uri) = name
-                && let Some(identity) = parse(uri)?
+                && let Some(subject) = parse(uri)?
             {
-                found.push(identity);
+                found.push(subject);
             }
         }
         Ok(Self(found))
     }
 
-    /// Whether the certificate belongs to `identity`.
-    pub fn contains(&self, identity: &Identity) -> bool {
-        self.0.contains(identity)
+    /// Whether the certificate belongs to `subject`.
+    pub fn contains(&self, subject: &Subject) -> bool {
+        self.0.contains(subject)
+    }
+
+    /// Everybody that it belongs to.
+    pub fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.0.iter()
     }
 
     /// The one name in a role.
     pub fn in_role(&self, role: Role) -> Result<&NodeId, IdentityError> {
-        let mut names = self.0.iter().filter(|identity| identity.role == role).map(|identity| &identity.name);
+        let mut names = self.0.iter().filter_map(|subject| match subject {
+            Subject::Node(identity) if identity.role == role => Some(&identity.name),
+            Subject::Node(_) | Subject::Instance(_) => None,
+        });
         match (names.next(), names.count()) {
             (Some(name), 0) => Ok(name),
             (first, more) => Err(IdentityError::Count { role, found: usize::from(first.is_some()) + more }),
         }
+    }
+
+    /// The service contact instances that it belongs to; one that fronts several has several.
+    pub fn instances(&self) -> impl Iterator<Item = CsciId> {
+        self.0.iter().filter_map(|subject| match subject {
+            Subject::Instance(id) => Some(*id),
+            Subject::Node(_) => None,
+        })
     }
 }
 
@@ -112,18 +161,15 @@ impl fmt::Display for Identities {
     }
 }
 
-fn parse(uri: &str) -> Result<Option<Identity>, IdentityError> {
-    let (role, name) = if let Some(name) = uri.strip_prefix("cats:fwd:") {
-        (Role::Forwarder, name)
-    } else if let Some(name) = uri.strip_prefix("cats:cps:") {
-        (Role::PathSelector, name)
-    } else {
-        return Ok(None);
-    };
-    match name.parse() {
-        Ok(name) => Ok(Some(Identity { role, name })),
-        Err(error) => Err(IdentityError::Name { uri: uri.to_owned(), error }),
+fn parse(uri: &str) -> Result<Option<Subject>, IdentityError> {
+    let wrong = |error| IdentityError::Name { uri: uri.to_owned(), error };
+    if let Some(id) = uri.strip_prefix("cats:csci:") {
+        return id.parse().map(Subject::Instance).map(Some).map_err(wrong);
     }
+    let roles = [Role::Forwarder, Role::PathSelector, Role::MetricAgent];
+    let named = |role: Role| Some((role, uri.strip_prefix(&format!("cats:{role}:"))?));
+    let Some((role, name)) = roles.into_iter().find_map(named) else { return Ok(None) };
+    name.parse().map(|name| Some(Subject::Node(Identity { role, name }))).map_err(wrong)
 }
 
 #[cfg(test)]
@@ -133,15 +179,21 @@ mod tests {
     #[test]
     fn a_uri_of_another_scheme_or_role_names_nobody_here() {
         assert_eq!(parse("https://example.com"), Ok(None));
-        assert_eq!(parse("cats:sma:A"), Ok(None));
-        let identity = parse("cats:fwd:IF-1").unwrap().unwrap();
-        assert_eq!((identity.role, identity.to_string()), (Role::Forwarder, "cats:fwd:IF-1".to_owned()));
-        assert!(matches!(parse("cats:cps:"), Err(IdentityError::Name { .. })));
+        assert_eq!(parse("cats:nma:A"), Ok(None));
+        for uri in
+            ["cats:fwd:IF-1", "cats:cps:C-PS-1", "cats:sma:C-SMA-1", "cats:csci:7", "cats:csci:2001:db8::7"]
+        {
+            assert_eq!(parse(uri).unwrap().unwrap().to_string(), uri);
+        }
+        for uri in ["cats:cps:", "cats:sma:a b", "cats:csci:0", "cats:csci:A"] {
+            assert!(matches!(parse(uri), Err(IdentityError::Name { .. })), "{uri}");
+        }
     }
 
     #[test]
     fn a_role_must_be_named_exactly_once() {
-        let name = |text: &str| Identity { role: Role::Forwarder, name: text.parse().unwrap() };
+        let name =
+            |text: &str| Subject::Node(Identity { role: Role::Forwarder, name: text.parse().unwrap() });
         let two = Identities(vec![name("A"), name("B")]);
         assert_eq!(
             two.in_role(Role::Forwarder),

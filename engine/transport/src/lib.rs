@@ -8,9 +8,18 @@
 //! This crate must not know what a request, a binding or a configuration means, and must not decide who may do
 //! what: the owner says which forwarders may attach. It makes sure that a peer is who it says, and speaks for itself only.
 
+mod accept;
+pub mod collection;
+mod connect;
 pub mod control_plane;
 mod identity;
+pub mod keys;
 pub mod management;
+pub mod northbound;
 pub mod pki;
+mod revocation;
+mod timing;
+pub mod tokens;
 
-pub use identity::{Identities, Identity, IdentityError, Role};
+pub use identity::{Identities, Identity, IdentityError, Role, Subject};
+pub use timing::Timing;

@@ -180,7 +180,7 @@ async fn plaintext_and_a_client_without_a_certificate_get_nothing() {
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(TrustAll))
+        .with_custom_certificate_verifier(Arc::new(bed::TrustAll))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec()];
     let stream = tokio::net::TcpStream::connect(cps.address).await.unwrap();
@@ -192,44 +192,6 @@ async fn plaintext_and_a_client_without_a_certificate_get_nothing() {
     };
     assert!(refused.to_string().contains("CertificateRequired"), "{refused}");
     assert!(cps.events.try_recv().is_err());
-}
-
-#[derive(Debug)]
-struct TrustAll;
-
-impl rustls::client::danger::ServerCertVerifier for TrustAll {
-    fn verify_server_cert(
-        &self,
-        _: &rustls::pki_types::CertificateDer<'_>,
-        _: &[rustls::pki_types::CertificateDer<'_>],
-        _: &rustls::pki_types::ServerName<'_>,
-        _: &[u8],
-        _: rustls::pki_types::UnixTime,
-    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
-        Ok(rustls::client::danger::ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &rustls::pki_types::CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &rustls::pki_types::CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
-    }
 }
 
 /// Proves CP-27.

@@ -2,25 +2,19 @@
 
 use super::server::Sent;
 use super::{BATCH, QUEUE, Timing};
-use crate::identity::{Identity, Role};
+use crate::connect;
+use crate::identity::Subject;
 use crate::pki::Pki;
 use cats_engine_types::{BindingStatus, Epoch, ForwarderReport, Instruction, NodeId, ServiceRequest};
 use cats_engine_wire::MAX_MESSAGE;
 use cats_engine_wire::control_plane as pb;
 use cats_engine_wire::control_plane::control_plane_client::ControlPlaneClient;
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use rustls::{CertificateError, OtherError};
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use tokio_rustls::TlsConnector;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
-use tonic::transport::{Channel, Endpoint};
 
 /// What happens at the forwarder's end.
 #[derive(Debug)]
@@ -132,20 +126,6 @@ pub async fn attach(
     }
 }
 
-/// An error with what led to it, once each.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-        source = error.source();
-    }
-    text
-}
-
 enum End {
     /// The owner wants no more.
     Stop,
@@ -197,9 +177,9 @@ async fn open(
     target: &Target,
     stream: ReceiverStream<pb::FromForwarder>,
 ) -> Result<(Streaming<pb::FromCps>, Epoch), String> {
-    let channel = connect(target).await?;
+    let channel = connect::channel(target.address, &Subject::selector(&target.cps), &target.pki).await?;
     let mut client = ControlPlaneClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
-    let refused = |status: tonic::Status| chain(&status);
+    let refused = |status: tonic::Status| connect::chain(&status);
     let mut incoming = client.attach(stream).await.map_err(refused)?.into_inner();
     match incoming.message().await.map_err(refused)?.and_then(|first| first.message) {
         Some(pb::from_cps::Message::Welcome(welcome)) if welcome.node == target.cps.as_str() => {
@@ -207,45 +187,6 @@ async fn open(
         }
         _ => Err("the path selector did not begin with its welcome".to_owned()),
     }
-}
-
-async fn connect(target: &Target) -> Result<Channel, String> {
-    let stream = handshake(target).await.map_err(|error| explain(&error))?;
-    let mut stream = Some(TokioIo::new(stream));
-    // The scheme is plain because TLS is already there.
-    let endpoint = Endpoint::from_static("http://cats.invalid");
-    endpoint
-        .connect_with_connector(tower::service_fn(move |_| {
-            let stream = stream.take().ok_or_else(|| io::Error::other("one connection for each attempt"));
-            std::future::ready(stream)
-        }))
-        .await
-        .map_err(|error| chain(&error))
-}
-
-/// In words for people: rustls prints our own errors as data.
-fn explain(error: &io::Error) -> String {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    match inner {
-        Some(rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(why)))) => why.to_string(),
-        _ => chain(error),
-    }
-}
-
-async fn handshake(target: &Target) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
-    let expected = Identity { role: Role::PathSelector, name: target.cps.clone() };
-    let config = target
-        .pki
-        .client(&expected)
-        .ok_or_else(|| match target.pki.problem() {
-            Some(problem) => io::Error::other(problem),
-            None => io::Error::other("no usable certificates"),
-        })?
-        .map_err(io::Error::other)?;
-    let stream = TcpStream::connect(target.address).await?;
-    stream.set_nodelay(true)?;
-    let name = ServerName::IpAddress(target.address.ip().into());
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
 /// Passes instructions on until the stream ends.

@@ -1,14 +1,17 @@
 //! The C-PS's end.
 
-use super::accept::{Peer, accept};
 use super::{BATCH, QUEUE, Timing};
+use crate::accept::{Peer, Terms, accept};
 use crate::identity::Role;
-use crate::pki::Pki;
+use crate::northbound::{self, Northbound};
+use crate::pki::{ClientCertificates, Pki};
+use crate::revocation::revoked;
 use arc_swap::ArcSwap;
 use cats_engine_types::{BindingStatus, Epoch, ForwarderReport, Instruction, NodeId, ServiceRequest};
 use cats_engine_wire::control_plane as pb;
 use cats_engine_wire::control_plane::control_plane_server::{ControlPlane, ControlPlaneServer};
-use cats_engine_wire::{DecodeError, MAX_MESSAGE};
+use cats_engine_wire::metrics::northbound_server::NorthboundServer;
+use cats_engine_wire::{DecodeError, MAX_ADVERTISEMENTS, MAX_MESSAGE};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::codec::CompressionEncoding;
 use tonic::{Request, Response, Status, Streaming};
 
 /// The forwarders that may attach; the owner replaces the set when the configuration changes.
@@ -34,6 +38,9 @@ impl Forwarders {
         self.0.load().contains(name)
     }
 }
+
+/// Connections at one time at most; further ones wait in the kernel's queue.
+const CONNECTIONS: usize = 16_384;
 
 /// Counts attachments of the process, so that those of a former listener are told apart too.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -113,6 +120,8 @@ pub struct Listen {
     pub timing: Timing,
     /// Where events go.
     pub events: mpsc::Sender<CpsEvent>,
+    /// Metric agents, if they are taken on the same listener.
+    pub northbound: Option<Northbound>,
 }
 
 /// Serves forwarders until `shutdown` completes.
@@ -121,13 +130,27 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
     let (accepted, connections) = mpsc::channel(16);
-    let Listen { listener, pki, node, epoch, forwarders, timing, events } = listen;
-    tokio::spawn(accept(listener, Arc::clone(&pki), timing.connect, accepted));
+    let Listen { listener, pki, node, epoch, forwarders, timing, events, northbound } = listen;
+    let terms = Terms {
+        certificates: ClientCertificates::Required,
+        patience: timing.connect,
+        quiet: timing.silence.saturating_mul(2),
+        connections: CONNECTIONS,
+    };
+    tokio::spawn(accept(listener, Arc::clone(&pki), terms, accepted));
+    let agents = northbound.map(|northbound| {
+        let (pki, node) = (Arc::clone(&pki), node.clone());
+        NorthboundServer::new(northbound::Service { pki, node, timing, northbound })
+            .max_decoding_message_size(MAX_ADVERTISEMENTS)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .send_compressed(CompressionEncoding::Gzip)
+    });
     let service = Service { pki, node, epoch, forwarders, timing, events };
     let server = ControlPlaneServer::new(service).max_decoding_message_size(MAX_MESSAGE);
     tonic::transport::Server::builder()
         .max_concurrent_streams(4)
         .add_service(server)
+        .add_optional_service(agents)
         .serve_with_incoming_shutdown(ReceiverStream::new(connections), shutdown)
         .await
 }
@@ -210,7 +233,7 @@ impl Session {
         let end = tokio::select! {
             end = self.receive(incoming, attachment, &mut attached, timing) => end,
             end = write(queue, &out, timing) => end,
-            end = self.revocation() => end,
+            end = revoked(&self.pki, &self.peer) => end,
         };
         tracing::info!(forwarder = %self.node, reason = %end.message(), "forwarder detached");
         drop(out.try_send(Err(end)));
@@ -291,19 +314,6 @@ impl Session {
             "{field} is {named} and the certificate's forwarder is {}",
             self.node
         )))
-    }
-
-    /// Completes when the peer's certificate is no longer taken.
-    async fn revocation(&self) -> Status {
-        let mut changes = self.pki.changes();
-        loop {
-            if changes.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-            if let Err(error) = self.pki.recheck(&self.peer.chain) {
-                return Status::unauthenticated(error.to_string());
-            }
-        }
     }
 }
 

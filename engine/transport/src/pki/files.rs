@@ -1,8 +1,8 @@
 //! Reading the files and making rustls configurations of them.
 
 use super::verifier::SubjectVerifier;
-use super::{PkiError, PkiFiles};
-use crate::identity::{Identities, Identity};
+use super::{ClientCertificates, PkiError, PkiFiles};
+use crate::identity::{Identities, Subject};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -26,7 +26,8 @@ impl Stamp {
     }
 }
 
-fn stamp(path: &Path) -> Option<(u64, u64, i64, i64)> {
+/// What tells one state of a file from another; nothing where it is not there.
+pub(crate) fn stamp(path: &Path) -> Option<(u64, u64, i64, i64)> {
     let found = std::fs::metadata(path).ok()?;
     Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
 }
@@ -35,7 +36,8 @@ fn stamp(path: &Path) -> Option<(u64, u64, i64, i64)> {
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) identities: Identities,
-    pub(super) server: Arc<ServerConfig>,
+    /// With client certificates, and where they may be absent.
+    servers: [Arc<ServerConfig>; 2],
     pub(super) clients: Arc<dyn ClientCertVerifier>,
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -59,24 +61,41 @@ impl Loaded {
         let identities = identities.map_err(|error| mismatch(&files.certificate, error))?.unwrap_or_default();
 
         let crl_file = files.revocation_list.as_ref().unwrap_or(&files.authority);
-        let clients = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
-            .with_crls(revoked.clone())
-            .build()
-            .map_err(|error| mismatch(crl_file, error))?;
-        let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| mismatch(&files.certificate, error))?
-            .with_client_cert_verifier(Arc::clone(&clients))
-            .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(|error| mismatch(&files.private_key, error))?;
-        server.alpn_protocols = vec![b"h2".to_vec()];
-        // No resumption: each connection shows its certificate, so that a revoked one never gets in.
-        server.send_tls13_tickets = 0;
-        server.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Self { identities, server: Arc::new(server), clients, chain, key, roots, revoked, provider })
+        let verifier = |optional: bool| {
+            let builder =
+                WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
+                    .with_crls(revoked.clone());
+            let builder = if optional { builder.allow_unauthenticated() } else { builder };
+            builder.build().map_err(|error| mismatch(crl_file, error))
+        };
+        let clients = verifier(false)?;
+        let server = |clients: Arc<dyn ClientCertVerifier>, protocols: &[&[u8]]| {
+            let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+                .with_protocol_versions(&[&rustls::version::TLS13])
+                .map_err(|error| mismatch(&files.certificate, error))?
+                .with_client_cert_verifier(clients)
+                .with_single_cert(chain.clone(), key.clone_key())
+                .map_err(|error| mismatch(&files.private_key, error))?;
+            server.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+            // No resumption: each connection shows its certificate, so that a revoked one never gets in.
+            server.send_tls13_tickets = 0;
+            server.session_storage = Arc::new(NoServerSessionStorage {});
+            Ok(Arc::new(server))
+        };
+        let servers =
+            [server(Arc::clone(&clients), &[b"h2"])?, server(verifier(true)?, &[b"h2", b"http/1.1"])?];
+        Ok(Self { identities, servers, clients, chain, key, roots, revoked, provider })
     }
 
-    pub(super) fn client(&self, expected: Identity) -> Result<ClientConfig, rustls::Error> {
+    pub(super) fn server(&self, demand: ClientCertificates) -> Arc<ServerConfig> {
+        let [required, optional] = &self.servers;
+        Arc::clone(match demand {
+            ClientCertificates::Required => required,
+            ClientCertificates::Optional => optional,
+        })
+    }
+
+    pub(super) fn client(&self, expected: Subject) -> Result<ClientConfig, rustls::Error> {
         let verifier =
             SubjectVerifier::new(&self.roots, &self.revoked, &self.provider, expected).map_err(|error| {
                 rustls::Error::General(format!("the revocation list cannot be used: {error}"))

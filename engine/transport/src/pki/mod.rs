@@ -6,8 +6,9 @@
 mod files;
 mod verifier;
 
-use crate::identity::Identity;
+use crate::identity::Subject;
 use arc_swap::ArcSwapOption;
+pub(crate) use files::stamp;
 use files::{Loaded, Stamp};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::{ClientConfig, ServerConfig};
@@ -58,6 +59,15 @@ pub enum PkiError {
     },
 }
 
+/// Whether a client may come without a certificate, and show who it is by other means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientCertificates {
+    /// Nobody may. HTTP/2 alone is spoken.
+    Required,
+    /// It may. HTTP/1.1 is spoken too.
+    Optional,
+}
+
 /// The current keys and certificates of a node.
 #[derive(Debug)]
 pub struct Pki {
@@ -106,12 +116,10 @@ impl Pki {
 
     /// Looks for changed files every `interval`, for ever.
     pub async fn watch(self: Arc<Self>, interval: Duration) {
-        let mut ticks = tokio::time::interval(interval);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
+        crate::keys::every(interval, || {
             self.refresh();
-        }
+        })
+        .await;
     }
 
     /// What was wrong with the files when they were last read.
@@ -125,12 +133,12 @@ impl Pki {
         self.changes.subscribe()
     }
 
-    pub(crate) fn server(&self) -> Option<Arc<ServerConfig>> {
-        self.current.load_full().map(|loaded| Arc::clone(&loaded.server))
+    pub(crate) fn server(&self, demand: ClientCertificates) -> Option<Arc<ServerConfig>> {
+        self.current.load_full().map(|loaded| loaded.server(demand))
     }
 
     /// A client that takes only a server of this identity.
-    pub(crate) fn client(&self, expected: &Identity) -> Option<Result<ClientConfig, rustls::Error>> {
+    pub(crate) fn client(&self, expected: &Subject) -> Option<Result<ClientConfig, rustls::Error>> {
         self.current.load_full().map(|loaded| loaded.client(expected.clone()))
     }
 

@@ -1,6 +1,6 @@
 //! A client's check of a server: the chain, then the identity. Host names and addresses play no part.
 
-use crate::identity::{Identities, Identity};
+use crate::identity::{Identities, Subject};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
@@ -26,7 +26,7 @@ pub(super) struct SubjectVerifier {
     roots: Arc<RootCertStore>,
     revoked: Vec<CertRevocationList<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
-    expected: Identity,
+    expected: Subject,
 }
 
 impl SubjectVerifier {
@@ -34,7 +34,7 @@ impl SubjectVerifier {
         roots: &Arc<RootCertStore>,
         revoked: &[CertificateRevocationListDer<'static>],
         provider: &CryptoProvider,
-        expected: Identity,
+        expected: Subject,
     ) -> Result<Self, webpki::Error> {
         let revoked = revoked
             .iter()

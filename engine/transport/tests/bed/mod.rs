@@ -1,10 +1,16 @@
-//! Authorities, certificates and both ends of a control plane, for tests.
+//! Authorities, certificates, keys and both ends of a control plane, for tests.
 
-#![allow(unreachable_pub)] // a test program has no other crate
+#![allow(unreachable_pub, dead_code)] // a test program has no other crate, and each uses a part of this
 
+pub mod collection;
+pub mod tokens;
+
+use cats_engine_transport::Subject;
 use cats_engine_transport::control_plane::{
     CpsEvent, ForwarderEvent, Forwarders, Listen, Target, Timing, attach, serve,
 };
+use cats_engine_transport::keys::{Algorithm, Keyring, Signer, SigningKey, VerifyingKey};
+use cats_engine_transport::northbound::Northbound;
 use cats_engine_transport::pki::{Pki, PkiFiles};
 use cats_engine_types::{
     Capabilities, EncapsulationKind, Epoch, Family, FlowKey, ForwarderReport, NodeId, Protocol,
@@ -12,7 +18,7 @@ use cats_engine_types::{
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
-    KeyPair, KeyUsagePurpose, RevokedCertParams, SanType, SerialNumber, date_time_ymd,
+    KeyPair, KeyUsagePurpose, PKCS_ED25519, RevokedCertParams, SanType, SerialNumber, date_time_ymd,
 };
 use std::fs;
 use std::net::SocketAddr;
@@ -127,6 +133,16 @@ impl Cps {
     }
 
     pub async fn start_at(address: SocketAddr, pki: &Arc<Pki>, allowed: &[&str]) -> Self {
+        Self::start_with(address, pki, allowed, None).await
+    }
+
+    /// And takes metric agents.
+    pub async fn start_with(
+        address: SocketAddr,
+        pki: &Arc<Pki>,
+        allowed: &[&str],
+        northbound: Option<Northbound>,
+    ) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let forwarders = Forwarders::default();
@@ -140,6 +156,7 @@ impl Cps {
             forwarders: forwarders.clone(),
             timing: TIMING,
             events: sender,
+            northbound,
         };
         let task = tokio::spawn(async move { serve(listen, std::future::pending()).await.unwrap() });
         Self { address, events, forwarders, task }
@@ -217,4 +234,110 @@ pub fn a_request(ingress: &str, sequence: u64) -> ServiceRequest {
         tenant: TenantId(0),
         generation: None,
     }
+}
+
+/// Takes any server, to see what a server does to a client that is not ours.
+#[derive(Debug)]
+pub struct TrustAll;
+
+impl rustls::client::danger::ServerCertVerifier for TrustAll {
+    fn verify_server_cert(
+        &self,
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &[rustls::pki_types::CertificateDer<'_>],
+        _: &rustls::pki_types::ServerName<'_>,
+        _: &[u8],
+        _: rustls::pki_types::UnixTime,
+    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
+        Ok(rustls::client::danger::ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A channel of a client that is not ours, with these certificates.
+pub async fn channel(files: &PkiFiles, address: SocketAddr) -> tonic::transport::Channel {
+    use rustls::pki_types::pem::PemObject;
+    let chain = rustls::pki_types::CertificateDer::pem_file_iter(&files.certificate).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&files.private_key).unwrap();
+    let config = any_server().with_client_auth_cert(chain.map(Result::unwrap).collect(), key).unwrap();
+    over(config, address).await
+}
+
+/// A channel of a client that is not ours and has no certificate.
+pub async fn anonymous(address: SocketAddr) -> tonic::transport::Channel {
+    over(any_server().with_no_client_auth(), address).await
+}
+
+type Builder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert>;
+
+fn any_server() -> Builder {
+    rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(TrustAll))
+}
+
+async fn over(mut config: rustls::ClientConfig, address: SocketAddr) -> tonic::transport::Channel {
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let stream = connector.connect("cats.invalid".try_into().unwrap(), stream).await.unwrap();
+    let mut stream = Some(hyper_util::rt::TokioIo::new(stream));
+    let take = tower::service_fn(move |_| {
+        std::future::ready(stream.take().ok_or_else(|| std::io::Error::other("one connection")))
+    });
+    tonic::transport::Endpoint::from_static("http://cats.invalid").connect_with_connector(take).await.unwrap()
+}
+
+pub fn selector(text: &str) -> Subject {
+    Subject::selector(&name(text))
+}
+
+pub fn agent(text: &str) -> Subject {
+    Subject::agent(&name(text))
+}
+
+/// A pair of Ed25519 in `NAME.sign` and `NAME.verify`.
+pub fn signing_pair(dir: &Path, name: &str) -> (PathBuf, PathBuf) {
+    let pair = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+    let (private, public) = (dir.join(format!("{name}.sign")), dir.join(format!("{name}.verify")));
+    replace(&private, &pair.serialize_pem());
+    replace(&public, &pair.public_key_pem());
+    (private, public)
+}
+
+/// Signs with key `id`, and what verifies it as `owner`'s.
+pub fn signer(dir: &Path, id: &str, owner: Subject) -> (Arc<Signer>, VerifyingKey) {
+    let (private, public) = signing_pair(dir, id);
+    let (id, algorithm) = (id.to_owned(), Algorithm::Ed25519);
+    let signer = Signer::open(SigningKey { id: id.clone(), algorithm, file: private });
+    (signer, VerifyingKey { id, owner, algorithm, file: public })
+}
+
+pub fn keyring(keys: Vec<VerifyingKey>) -> Arc<Keyring> {
+    let ring = Keyring::open(keys);
+    assert_eq!(ring.problems(), []);
+    ring
 }

@@ -1,0 +1,41 @@
+//! `Collection` between service contact instances and their C-SMA.
+//!
+//! | file | is |
+//! |---|---|
+//! | `admission` | who may report what: certificates, tokens, and the services of each instance |
+//! | `server` | the listener of a C-SMA or of an instance |
+//! | `stream` | one stream of reports at a C-SMA |
+//! | `reporter` | the instance's end of such a stream |
+//!
+//! An instance is who its certificate says (`cats:csci:CSCI-ID`), or the subject of a token, in the stream's metadata or
+//! in each report. It reports for itself only, and for the services that the configuration gives it.
+//!
+//! Reports go to the owner as events on a bounded channel. Where the owner does not keep up, streams are not read, and
+//! HTTP/2's flow control holds the instances. Where an instance does not read its answers, it is disconnected.
+
+mod admission;
+mod reporter;
+mod server;
+mod stream;
+
+pub use admission::{Admission, AdmissionCounters, Denial, Others, Permissions};
+pub use reporter::{ReportStream, ReporterEvent, ReporterTarget, report};
+pub use server::{CollectionEvent, Connection, ConnectionId, Listen, Reader, Readers, Source, serve};
+
+use crate::Timing;
+use std::time::Duration;
+
+/// The timing of streams of reports: calmer than that of forwarders, since there are so many.
+pub const TIMING: Timing = Timing {
+    keepalive: Duration::from_secs(10),
+    silence: Duration::from_secs(35),
+    connect: Duration::from_secs(10),
+    backoff: Duration::from_millis(500),
+    backoff_limit: Duration::from_secs(60),
+};
+
+/// Instructions, or reports, that wait for one peer at most.
+const QUEUE: usize = 1024;
+
+/// Words in one message at most.
+const BATCH: usize = 256;

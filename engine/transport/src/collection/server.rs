@@ -1,0 +1,299 @@
+//! The listener of a C-SMA.
+
+use super::admission::{Admission, Credentials, Denial};
+use super::stream::Session;
+use super::{QUEUE, TIMING};
+use crate::Timing;
+use crate::accept::{Peer, Terms, accept};
+use crate::control_plane::Sent;
+use crate::identity::Subject;
+use crate::pki::{ClientCertificates, Pki};
+use arc_swap::ArcSwap;
+use cats_engine_types::{CsciId, NodeId, Report, ReporterInstruction};
+use cats_engine_wire::MAX_REPORTS;
+use cats_engine_wire::metrics as pb;
+use cats_engine_wire::metrics::collection_server::{Collection, CollectionServer};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::codec::CompressionEncoding;
+use tonic::{Request, Response, Status, Streaming};
+
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Tells connections apart: an instance that connects again has a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(u64);
+
+/// How a report came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// Over a stream that answers go back on.
+    Stream(ConnectionId),
+}
+
+/// What happens at the listener.
+#[derive(Debug)]
+pub enum CollectionEvent {
+    /// A stream is there.
+    Connected(Connection),
+    /// Reports, in order, and when they were read. Their senders are who they say, and may report for the services.
+    Reports {
+        /// How they came.
+        source: Source,
+        /// When they were read.
+        read: Instant,
+        /// The reports.
+        reports: Vec<Report>,
+    },
+    /// A stream is gone.
+    Disconnected(ConnectionId),
+    /// Somebody who may know asks for what an instance last reported.
+    Queried {
+        /// Who.
+        by: Reader,
+        /// Of which instance.
+        csci_id: CsciId,
+        /// Takes the answer: none where there is no such report. Dropped, the question stays unanswered.
+        answer: oneshot::Sender<Option<Report>>,
+    },
+}
+
+/// Who asks for reports.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reader {
+    /// The instance itself.
+    Instance(CsciId),
+    /// A node that the owner allows.
+    Node(Subject),
+}
+
+/// The nodes that may read reports; an instance may read its own.
+#[derive(Debug, Clone, Default)]
+pub struct Readers(Arc<ArcSwap<BTreeSet<Subject>>>);
+
+impl Readers {
+    /// Replaces the set.
+    pub fn replace(&self, subjects: BTreeSet<Subject>) {
+        self.0.store(Arc::new(subjects));
+    }
+}
+
+/// The way to a connected instance. Dropping it ends the stream.
+#[derive(Debug)]
+pub struct Connection {
+    /// Of this connection.
+    pub id: ConnectionId,
+    /// Who is known to be there; with tokens in the reports nobody yet.
+    pub instances: Vec<CsciId>,
+    /// Where it is.
+    pub peer: SocketAddr,
+    pub(super) instructions: mpsc::Sender<ReporterInstruction>,
+}
+
+impl Connection {
+    /// Queues an instruction.
+    pub fn send(&self, instruction: ReporterInstruction) -> Sent {
+        match self.instructions.try_send(instruction) {
+            Ok(()) => Sent::Queued,
+            Err(TrySendError::Full(_)) => {
+                tracing::warn!(peer = %self.peer, "the instance does not keep up and is disconnected");
+                Sent::Gone
+            }
+            Err(TrySendError::Closed(_)) => Sent::Gone,
+        }
+    }
+}
+
+/// What [`serve`] needs.
+#[derive(Debug)]
+pub struct Listen {
+    /// Bound by the owner.
+    pub listener: TcpListener,
+    /// The node's certificates.
+    pub pki: Arc<Pki>,
+    /// Name of the C-SMA.
+    pub node: NodeId,
+    /// Who may report what.
+    pub admission: Arc<Admission>,
+    /// Who else may read it.
+    pub readers: Readers,
+    /// Connections at one time; further ones wait in the kernel's queue.
+    pub connections: usize,
+    /// How patient.
+    pub timing: Timing,
+    /// Where events go.
+    pub events: mpsc::Sender<CollectionEvent>,
+}
+
+impl Listen {
+    /// With the documented defaults: [`TIMING`] and 131,072 connections.
+    pub fn new(
+        listener: TcpListener,
+        pki: Arc<Pki>,
+        node: NodeId,
+        admission: Arc<Admission>,
+        events: mpsc::Sender<CollectionEvent>,
+    ) -> Self {
+        let readers = Readers::default();
+        Self { listener, pki, node, admission, readers, connections: 131_072, timing: TIMING, events }
+    }
+}
+
+/// Serves instances until `shutdown` completes.
+pub async fn serve(
+    listen: Listen,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
+    let (accepted, connections) = mpsc::channel(16);
+    let Listen { listener, pki, node, admission, readers, connections: limit, timing, events } = listen;
+    let terms = Terms {
+        certificates: ClientCertificates::Optional,
+        patience: timing.connect,
+        quiet: timing.silence.saturating_mul(2),
+        connections: limit,
+    };
+    tokio::spawn(accept(listener, Arc::clone(&pki), terms, accepted));
+    let service = Service { pki, node, admission, readers, timing, events };
+    let server = CollectionServer::new(service)
+        .max_decoding_message_size(MAX_REPORTS)
+        .accept_compressed(CompressionEncoding::Gzip)
+        .send_compressed(CompressionEncoding::Gzip);
+    tonic::transport::Server::builder()
+        .max_concurrent_streams(16)
+        .add_service(server)
+        .serve_with_incoming_shutdown(ReceiverStream::new(connections), shutdown)
+        .await
+}
+
+/// `Collection` as tonic serves it.
+#[derive(Debug, Clone)]
+pub(super) struct Service {
+    pub(super) pki: Arc<Pki>,
+    pub(super) node: NodeId,
+    pub(super) admission: Arc<Admission>,
+    pub(super) readers: Readers,
+    pub(super) timing: Timing,
+    pub(super) events: mpsc::Sender<CollectionEvent>,
+}
+
+#[tonic::async_trait]
+impl Collection for Service {
+    type ReportStream = ReceiverStream<Result<pb::ToReporter, Status>>;
+
+    async fn report(
+        &self,
+        request: Request<Streaming<pb::FromReporter>>,
+    ) -> Result<Response<Self::ReportStream>, Status> {
+        let (peer, credentials) = self.credentials(&request)?;
+        self.admission.may_report(&credentials).map_err(|denial| refused(&peer, &denial))?;
+        let (out, stream) = mpsc::channel(16);
+        let welcome = pb::to_reporter::Message::Welcome(pb::Welcome { node: self.node.to_string() });
+        out.try_send(Ok(pb::ToReporter { message: Some(welcome) }))
+            .map_err(|_| Status::internal("the stream is closed"))?;
+        let id = ConnectionId(LAST.fetch_add(1, Ordering::Relaxed));
+        let (instructions, queue) = mpsc::channel(QUEUE);
+        let claimed = credentials.claims.map(|claims| claims.csci_id);
+        let instances = credentials.identities.instances().chain(claimed).collect();
+        let connection = Connection { id, instances, peer: peer.address, instructions: instructions.clone() };
+        let session = Session {
+            id,
+            peer,
+            credentials,
+            pki: Arc::clone(&self.pki),
+            admission: Arc::clone(&self.admission),
+            events: self.events.clone(),
+            // Refusals of what never reaches the owner; weak, so that the owner alone keeps the stream.
+            instructions: instructions.downgrade(),
+        };
+        tokio::spawn(session.run(request.into_inner(), connection, queue, out, self.timing));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn get(&self, request: Request<pb::GetRequest>) -> Result<Response<pb::Report>, Status> {
+        let (peer, credentials) = self.credentials(&request)?;
+        let id = request
+            .into_inner()
+            .csci_id
+            .ok_or_else(|| Status::invalid_argument("field `csci_id` is missing"))?;
+        let csci_id = CsciId::try_from(id).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let by = self
+            .reader(&peer, &credentials, csci_id)
+            .map_err(|why| Status::permission_denied(why.to_string()))?;
+        match self.ask(by, csci_id).await {
+            Some(Some(report)) => Ok(Response::new((&report).into())),
+            Some(None) => Err(Status::not_found(format!("nothing is known of instance {csci_id}"))),
+            None => Err(Status::unavailable("no answer in time")),
+        }
+    }
+}
+
+impl Service {
+    fn credentials<T>(&self, request: &Request<T>) -> Result<(Peer, Credentials), Status> {
+        let peer = request
+            .extensions()
+            .get::<Peer>()
+            .cloned()
+            .ok_or_else(|| Status::internal("the connection has no peer"))?;
+        let header = request.metadata().get("authorization").map(|value| value.to_str());
+        let token = header.and_then(Result::ok).and_then(bearer);
+        match self.admission.connect(&peer.identities, token) {
+            Ok(credentials) => Ok((peer, credentials)),
+            Err(denial) => Err(refused(&peer, &denial)),
+        }
+    }
+
+    /// Who asks for the reports of `csci_id`, if it may know.
+    pub(super) fn reader(
+        &self,
+        peer: &Peer,
+        credentials: &Credentials,
+        csci_id: CsciId,
+    ) -> Result<Reader, Denial> {
+        let claimed = match credentials.claims.map(|claims| claims.check()) {
+            Some(Ok(id)) => Some(id),
+            Some(Err(error)) => return Err(self.admission.unauthenticated(error.to_string())),
+            None => None,
+        };
+        if credentials.identities.instances().chain(claimed).any(|own| own == csci_id) {
+            return Ok(Reader::Instance(csci_id));
+        }
+        let readers = self.readers.0.load();
+        match peer.identities.subjects().find(|subject| readers.contains(subject)) {
+            Some(subject) => Ok(Reader::Node(subject.clone())),
+            None => {
+                let detail = format!("{} may not read what instance {csci_id} reports", peer.identities);
+                tracing::warn!(peer = %peer.address, reason = %detail, "question refused");
+                Err(self.admission.unauthorised(detail))
+            }
+        }
+    }
+
+    /// The owner's answer; none in time.
+    pub(super) async fn ask(&self, by: Reader, csci_id: CsciId) -> Option<Option<Report>> {
+        let (answer, answered) = oneshot::channel();
+        let asked = async {
+            self.events.send(CollectionEvent::Queried { by, csci_id, answer }).await.ok()?;
+            answered.await.ok()
+        };
+        tokio::time::timeout(self.timing.connect, asked).await.ok().flatten()
+    }
+}
+
+fn refused(peer: &Peer, denial: &Denial) -> Status {
+    tracing::warn!(peer = %peer.address, reason = %denial, "instance refused");
+    Status::unauthenticated(denial.to_string())
+}
+
+/// The token of `Authorization: Bearer TOKEN`.
+pub(super) fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
