@@ -110,7 +110,7 @@ pub struct Moment {
     pub maintenance: bool,
     /// Since when all of this holds.
     pub from: UnixMicros,
-    /// Before what time it holds; [`UnixMicros::MAX`](u64::MAX) where it is not known to end.
+    /// Before what time it holds; the largest time where it is not known to end.
     pub until: UnixMicros,
 }
 

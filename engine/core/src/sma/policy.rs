@@ -54,7 +54,7 @@ mod reevaluation;
 mod rule;
 pub(super) mod words;
 
-pub use apply::{ActionReport, DryRun, Effect, Fired, Outcome, SiteView, Subject, TestReport};
+pub use apply::{ActionReport, DryRun, Effect, Fired, Outcome, SiteView, Subject, Tally, TestReport};
 pub use compile::{Policy, PolicyConfig, RuleConfig, RuleError, SiteTruth};
 pub use metric::{Number, Target};
 pub use parser::{MAX_ACTIONS, MAX_DEPTH, MAX_TESTS, MAX_TEXT};

@@ -62,6 +62,16 @@ fn a_weekly_window_may_span_midnight_and_the_end_of_the_week() {
 
 /// Proves SMA-17.
 #[test]
+fn a_window_that_is_over_comes_back_in_a_week() {
+    let calendar = calendar(vec![weekly(&[Day::Monday], clock(22, 0), clock(23, 0), 0)]);
+    let over = calendar.at(at(MONDAY + 23 * HOUR));
+    assert_eq!((over.from, over.until), (at(MONDAY + 23 * HOUR), at(MONDAY + 7 * DAY + 22 * HOUR)));
+    let before = calendar.at(at(MONDAY + 21 * HOUR));
+    assert_eq!((before.from, before.until), (at(MONDAY - 7 * DAY + 23 * HOUR), at(MONDAY + 22 * HOUR)));
+}
+
+/// Proves SMA-17.
+#[test]
 fn the_time_of_day_is_that_of_the_offset_and_so_is_the_day() {
     // Monday 00:30 to 02:00 five hours and a half ahead of UTC is Sunday 19:00 to 20:30 UTC.
     let east = calendar(vec![weekly(&[Day::Monday], clock(0, 30), clock(2, 0), 330)]);

@@ -2,7 +2,7 @@
 
 mod dry_run;
 
-pub use dry_run::{ActionReport, DryRun, TestReport};
+pub use dry_run::{ActionReport, DryRun, Tally, TestReport};
 
 use super::compile::Policy;
 use super::metric::{Number, Target};

@@ -4,6 +4,7 @@ mod language;
 mod refusals;
 mod round;
 mod rules;
+mod soundness;
 
 use super::*;
 use crate::sma::SciState;

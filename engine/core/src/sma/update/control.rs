@@ -1,7 +1,7 @@
 //! Who waits for what, and who is next.
 
 use super::bucket::Bucket;
-use super::config::UpdateConfig;
+use super::config::{OptionalMetrics, UpdateConfig};
 use super::damping::Failures;
 use super::load::{self, Load};
 use super::trigger::{self, Trigger};
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// What is brought from one queue to another in one call, at most.
 const STEP: usize = 1000;
+
+/// The update interval is never shorter.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// An update whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,7 +179,8 @@ impl<K: Ord + Copy> Control<K> {
         entry.failures.note(trigger::serves(new), &self.config.damping, now);
         let since = entry.wait.map_or(now, |wait| wait.since);
         let place = match trigger {
-            Some(trigger) => self.place(id, trigger, suppress),
+            Some(Trigger::Renewal) => self.renewal_place(id, told, new, suppress),
+            Some(trigger) => Some(self.place(id, trigger, suppress)),
             None => None,
         };
         let wait = trigger.zip(place).map(|(trigger, place)| Wait { trigger, since, place });
@@ -202,22 +206,43 @@ impl<K: Ord + Copy> Control<K> {
         self.entries.remove(&id);
     }
 
-    /// Where an update is to wait; nowhere if it is not to be told at all.
-    fn place(&self, id: K, trigger: Trigger, suppress: bool) -> Option<Place> {
+    /// Where a renewal is to wait; nowhere if it is not to be told at all. What is only put off because of the load is
+    /// told in the end, whether or not there is an update interval.
+    fn renewal_place(
+        &self,
+        id: K,
+        told: Option<&MetricRecord>,
+        new: &MetricRecord,
+        suppress: bool,
+    ) -> Option<Place> {
+        let (thresholds, none) = (&self.config.thresholds, OptionalMetrics::NONE);
+        let put_off = || trigger::trigger(told, new, thresholds, none) == Some(Trigger::Metric);
+        if self.interval().is_some() || put_off() {
+            Some(self.place(id, Trigger::Renewal, suppress))
+        } else {
+            None
+        }
+    }
+
+    /// Where an update is to wait.
+    fn place(&self, id: K, trigger: Trigger, suppress: bool) -> Place {
         let entry = self.entries.get(&id);
         let after = |interval: Duration| entry.and_then(|entry| entry.told?.checked_add(interval));
         let until = match trigger {
             Trigger::Withdrawal | Trigger::Health | Trigger::NoSlots | Trigger::Security => None,
             Trigger::Recovery => entry.and_then(|entry| entry.failures.pause(&self.config.damping)),
             Trigger::Discovery | Trigger::Metric => after(self.load.min_interval(&self.config)),
-            Trigger::Renewal => after(self.load.interval(&self.config)?),
+            // Never at once, or what is put off would be told, put off and told without end.
+            Trigger::Renewal => {
+                after(self.interval().unwrap_or(self.config.longest_interval).max(SHORTEST_INTERVAL))
+            }
         };
         if suppress && !trigger.is_critical() {
-            return Some(Place::Suppressed);
+            return Place::Suppressed;
         }
         match until.filter(|until| *until > self.now) {
-            Some(until) => Some(Place::Timer(until)),
-            None => Some(self.due_place(trigger)),
+            Some(until) => Place::Timer(until),
+            None => self.due_place(trigger),
         }
     }
 

@@ -62,7 +62,11 @@ impl Load {
 
     /// The update interval as it is now.
     pub(super) fn interval(&self, config: &UpdateConfig) -> Option<Duration> {
-        let stretched = config.interval?.saturating_mul(1 << self.doublings.min(31));
+        // No time at all is no interval, as in the configuration.
+        let stretched = config
+            .interval
+            .filter(|interval| !interval.is_zero())?
+            .saturating_mul(1 << self.doublings.min(31));
         Some(stretched.max(self.pace).min(longest(config)))
     }
 

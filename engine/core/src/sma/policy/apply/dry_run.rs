@@ -73,6 +73,38 @@ impl Policy {
     }
 }
 
+/// What a policy would do to many records, counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// On how many records each rule fired, by its place in [`Policy::rules`].
+    pub fired: Vec<u64>,
+    /// Records that were tried.
+    pub tried: u64,
+    /// Of these, the ones that rules, margin or bounds change.
+    pub changed: u64,
+    /// Of these, the ones that are told only when it is critical.
+    pub suppressed: u64,
+    /// Of these, the ones in doubt.
+    pub flagged: u64,
+}
+
+impl Policy {
+    /// Applies this policy to a record without keeping what comes of it, and counts that. So a policy is tried on all
+    /// that is known, a few records at a time, before it is in force.
+    pub fn count(&self, subject: &Subject<'_>, record: &MetricRecord, tally: &mut Tally) {
+        let mut after = record.clone();
+        let outcome = self.apply(subject, &mut after);
+        tally.fired.resize(self.rules.len().max(tally.fired.len()), 0);
+        for (place, fired) in tally.fired.iter_mut().enumerate() {
+            *fired += u64::from(outcome.fired.has(place));
+        }
+        tally.tried += 1;
+        tally.changed += u64::from(after != *record);
+        tally.suppressed += u64::from(outcome.suppress);
+        tally.flagged += u64::from(outcome.flagged);
+    }
+}
+
 impl Work<'_> {
     fn report_tests<'p>(&self, condition: &'p Condition, into: &mut Vec<TestReport<'p>>) {
         match condition {

@@ -61,7 +61,7 @@ fn case_hyphens_spaces_and_second_names_do_not_matter() {
 
 fn numbers() -> impl Strategy<Value = (Number, u64)> {
     let metric = prop::sample::select(Number::ALL.to_vec());
-    (metric, any::<u64>()).prop_map(|(metric, value)| {
+    (metric, prop_oneof![0u64..4, any::<u64>()]).prop_map(|(metric, value)| {
         let largest = metric.largest();
         (metric, if largest == u64::MAX { value } else { value % (largest + 1) })
     })
@@ -89,7 +89,7 @@ fn tests() -> impl Strategy<Value = Test> {
 }
 
 /// Conditions in normal form.
-fn conditions() -> impl Strategy<Value = Condition> {
+pub(super) fn conditions() -> impl Strategy<Value = Condition> {
     tests().prop_map(Condition::Test).prop_recursive(6, 40, 4, |inner| {
         let some = prop::collection::vec(inner.clone(), 2..5);
         prop_oneof![
@@ -115,7 +115,7 @@ fn conditions() -> impl Strategy<Value = Condition> {
     })
 }
 
-fn actions() -> impl Strategy<Value = Action> {
+pub(super) fn actions() -> impl Strategy<Value = Action> {
     let target = prop::sample::select(Target::ALL.to_vec());
     let valued = (target, any::<u64>(), 0u32..=100_000).prop_map(|(target, value, share)| {
         let value = value % (target.number().largest() + 1);

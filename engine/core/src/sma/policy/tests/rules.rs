@@ -105,6 +105,8 @@ fn a_cap_and_a_floor_bind_every_later_rule() {
     assert_eq!(told(&["CAP SCI_GAS AT 30, CAP SCI_GAS AT 35"]), 30);
     assert_eq!(told(&["REDUCE SCI_GAS BY 50%, REDUCE SCI_GAS BY 50%"]), 10, "each at its moment");
     assert_eq!(told(&["CAP SCI_GAS AT 0", "FLOOR SCI_GAS AT 5"]), 0);
+    assert_eq!(told(&["FLOOR SCI_GAS AT 25", "FLOOR SCI_GAS AT 5", "REDUCE SCI_GAS BY 90%"]), 25);
+    assert_eq!(told(&["CAP SCI_GAS AT 30", "FLOOR SCI_GAS AT 35", "REDUCE SCI_GAS BY 90%"]), 30);
 }
 
 /// Proves SMA-15.
@@ -195,4 +197,37 @@ fn the_truth_of_a_site_changes_only_when_a_rule_could_see_it() {
     assert_eq!(truth(100), truth(5_000));
     assert_ne!(truth(100), truth(99));
     assert_eq!(policy.windows(), crate::sma::calendar::Windows::default());
+}
+
+/// Proves SMA-15.
+#[test]
+fn a_policy_knows_every_window_and_every_test_of_the_site_that_its_rules_ask_for() {
+    let policy = policy(&[
+        "IF Time IN upgrade-7 OR NOT Time IN night THEN FLAG",
+        "IF Site_Unhealthy > 0 AND NOT Site_SCIs = 0 THEN FLAG",
+    ]);
+    let both = calendar().find("night").unwrap().with(calendar().maintenance());
+    assert_eq!(policy.windows(), both);
+    let truth = |unhealthy, scis| policy.site_truth(&SiteView { unhealthy, scis, ..SiteView::default() });
+    assert_ne!(truth(0, 5), truth(1, 5));
+    assert_ne!(truth(0, 5), truth(0, 0));
+    assert_eq!(truth(1, 5), truth(9, 7));
+}
+
+/// Proves SMA-15.
+#[test]
+fn a_policy_is_tried_on_all_that_is_known_before_it_is_in_force() {
+    let policy =
+        policy(&["IF SCI_GAS > 30 THEN CAP SCI_GAS AT 30", "IF SCI_Health != HEALTHY THEN SUPPRESS_UPDATES"]);
+    let scene = Scene::new();
+    let open = calendar().at(AFTER).open;
+    let subject = Subject { site: &scene.site, raw: &scene.raw, state: scene.state, open };
+    let mut tally = Tally::default();
+    for gas in 20..40 {
+        let mut record = scene.record.clone();
+        record.sample.gas = gas;
+        policy.count(&subject, &record, &mut tally);
+    }
+    let expected = Tally { fired: vec![9, 0], tried: 20, changed: 9, suppressed: 0, flagged: 0 };
+    assert_eq!(tally, expected);
 }

@@ -101,15 +101,21 @@ fn in_maintenance_only_critical_updates_pass_and_the_others_follow_at_its_end() 
 /// Proves SMA-17.
 #[test]
 fn what_waits_for_the_bucket_when_maintenance_begins_waits_on() {
-    let config = UpdateConfig { bucket: bucket(10, 10, 0), ..UpdateConfig::default() };
+    let config = UpdateConfig { bucket: bucket(100, 10, 0), ..UpdateConfig::default() };
     let mut agent = Agent::new(config, maintenance(1, 50));
-    for id in 0..100 {
+    for id in 0..3_000 {
         agent.report(id, |_| {});
     }
     agent.pass(seconds(49.0));
-    assert_eq!(agent.log().len(), 19, "ten at once, and nine before maintenance begins with the next token");
+    let told = agent.log().len();
+    assert!(
+        (100..=110).contains(&told),
+        "{told}: ten at once, and a hundred in the second before maintenance"
+    );
+    agent.report(0, |new| new.sample.gas = 0);
+    assert_eq!(agent.log().len(), 1);
     agent.pass(seconds(60.0));
-    assert_eq!(agent.told.len(), 100);
+    assert_eq!(agent.told.len(), 3_000);
 }
 
 /// Proves SMA-17.
@@ -182,6 +188,19 @@ fn a_first_recovery_is_told_at_once_and_further_ones_after_longer_and_longer_pau
     agent.report(1, |new| new.sample.health = Health::Unhealthy);
     agent.report(1, |new| new.sample.health = Health::Healthy);
     assert_eq!(agent.told[&1].sample.health, Health::Healthy, "what is long ago is forgotten");
+}
+
+/// Proves SMA-17.
+#[test]
+fn a_failure_that_is_reported_again_and_again_is_one_failure() {
+    let mut agent = Agent::plain();
+    agent.report(1, |_| {});
+    for _ in 0..5 {
+        agent.report(1, |new| new.sample.health = Health::Unhealthy);
+        agent.report(1, |new| new.sample.health = Health::Unknown);
+    }
+    agent.report(1, |new| new.sample.health = Health::Healthy);
+    assert_eq!(agent.told[&1].sample.health, Health::Healthy);
 }
 
 /// Proves SMA-17.
@@ -291,6 +310,21 @@ fn under_load_optional_metrics_are_left_out_and_follow_once_it_is_over() {
     agent.pass(seconds(40.0));
     assert!(!agent.control.view().busy);
     assert_eq!(agent.told[&1], agent.holds[&1].0);
+}
+
+/// Proves SMA-29.
+#[test]
+fn what_was_put_off_under_load_follows_also_without_an_update_interval() {
+    let mut agent =
+        Agent::new(UpdateConfig { interval: None, ..UpdateConfig::default() }, Calendar::default());
+    agent.report(1, |_| {});
+    agent.control.handle_load(true, agent.now);
+    agent.report(1, |new| new.sample.price = Some(Price(9)));
+    agent.pass(seconds(30.0));
+    assert_eq!(agent.told[&1].sample.price, None);
+    agent.control.handle_load(false, agent.now);
+    agent.pass(seconds(30.0));
+    assert_eq!(agent.told[&1].sample.price, Some(Price(9)));
 }
 
 /// Proves SMA-22.
