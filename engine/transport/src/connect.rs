@@ -10,11 +10,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tonic::transport::{Channel, Endpoint};
 
 /// A channel to the peer that has `expected` in its certificate. It is not made anew when it ends.
 pub(crate) async fn channel(address: SocketAddr, expected: &Subject, pki: &Pki) -> Result<Channel, String> {
-    let stream = handshake(address, expected, pki).await.map_err(|error| explain(&error))?;
+    let stream = tls(address, expected, pki, &[b"h2"]).await?;
     let mut stream = Some(TokioIo::new(stream));
     // The scheme is plain because TLS is already there.
     let endpoint = Endpoint::from_static("http://cats.invalid");
@@ -27,26 +28,29 @@ pub(crate) async fn channel(address: SocketAddr, expected: &Subject, pki: &Pki) 
         .map_err(|error| chain(&error))
 }
 
-async fn handshake(
+/// TLS to the peer that has `expected` in its certificate.
+pub(crate) async fn tls(
     address: SocketAddr,
     expected: &Subject,
     pki: &Pki,
-) -> io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
-    let config = client_config(expected, pki).map_err(io::Error::other)?;
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    let name = ServerName::IpAddress(address.ip().into());
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await
-}
-
-/// Our certificate, and the check of the peer's.
-pub(crate) fn client_config(expected: &Subject, pki: &Pki) -> Result<rustls::ClientConfig, String> {
-    match pki.client(expected) {
-        Some(config) => config.map_err(|error| error.to_string()),
-        None => Err(pki
-            .problem()
-            .map_or_else(|| "no usable certificates".to_owned(), |problem| problem.to_string())),
-    }
+    protocols: &[&[u8]],
+) -> Result<TlsStream<TcpStream>, String> {
+    let mut config = match pki.client(expected) {
+        Some(config) => config.map_err(|error| error.to_string())?,
+        None => {
+            return Err(pki
+                .problem()
+                .map_or_else(|| "no usable certificates".to_owned(), |problem| problem.to_string()));
+        }
+    };
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    let handshake = async {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let name = ServerName::IpAddress(address.ip().into());
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    };
+    handshake.await.map_err(|error| explain(&error))
 }
 
 /// An error with what led to it, once each.

@@ -118,6 +118,11 @@ impl Identities {
         Ok(Self(found))
     }
 
+    /// Those of an instance that was checked elsewhere.
+    pub(crate) fn of_instance(id: CsciId) -> Self {
+        Self(vec![Subject::Instance(id)])
+    }
+
     /// Whether the certificate belongs to `subject`.
     pub fn contains(&self, subject: &Subject) -> bool {
         self.0.contains(subject)

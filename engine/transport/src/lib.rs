@@ -12,6 +12,7 @@ mod accept;
 pub mod collection;
 mod connect;
 pub mod control_plane;
+mod http;
 mod identity;
 pub mod keys;
 pub mod management;

@@ -135,7 +135,7 @@ async fn reports(agent: &mut Agent) -> Vec<Report> {
 async fn a_stream_with_a_token_reports_for_the_subject_of_the_token_only() {
     let ca = Authority::new();
     let issuer = Issuer::new(TokenAlgorithm::EdDsa);
-    let admission = Admission::new(permissions(&[7, 8], 1), Some(Tokens::open(issuer.rules())));
+    let admission = Admission::new(permissions(&[7, 8], 1), issuer.proofs());
     let mut agent = Agent::start(&ca, admission.clone()).await;
     let nobody = Pki::open(ca.certificate("nobody", 3, &["https://instance.example"]));
     let mut instance = Instance::start_with(&nobody, &agent, Some(&issuer.token("7", 600)));
@@ -165,7 +165,7 @@ async fn a_stream_with_a_token_reports_for_the_subject_of_the_token_only() {
 async fn each_report_may_bring_its_own_token() {
     let ca = Authority::new();
     let issuer = Issuer::new(TokenAlgorithm::Es256);
-    let admission = Admission::new(permissions(&[7, 8], 1), Some(Tokens::open(issuer.rules())));
+    let admission = Admission::new(permissions(&[7, 8], 1), issuer.proofs());
     let mut agent = Agent::start(&ca, admission.clone()).await;
     let mut client = CollectionClient::new(bed::anonymous(agent.address).await);
     let (out, stream) = mpsc::channel(4);

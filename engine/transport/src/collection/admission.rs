@@ -1,6 +1,7 @@
 //! Who may report what.
 
-use crate::identity::Identities;
+use crate::identity::{Identities, Subject};
+use crate::keys::Keyring;
 use crate::tokens::{Claims, Tokens};
 use arc_swap::ArcSwap;
 use cats_engine_types::{CsId, CsciId, Rejection, Report};
@@ -51,6 +52,15 @@ impl Denial {
     }
 }
 
+/// What counts as proof of an instance beside its certificate.
+#[derive(Debug, Clone, Default)]
+pub struct Proofs {
+    /// Tokens, if any are taken.
+    pub tokens: Option<Arc<Tokens>>,
+    /// Keys of detached signatures of reports in JSON, if any are taken.
+    pub keys: Option<Arc<Keyring>>,
+}
+
 /// What was refused, and what was not understood. Counts from the start of the process on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AdmissionCounters {
@@ -76,7 +86,7 @@ struct Counters {
 #[derive(Debug, Default)]
 pub struct Admission {
     permissions: ArcSwap<Permissions>,
-    tokens: Option<Arc<Tokens>>,
+    proofs: Proofs,
     counters: Counters,
 }
 
@@ -94,11 +104,11 @@ pub(crate) struct Credentials {
 pub(crate) struct LastToken(Option<(String, Claims)>);
 
 impl Admission {
-    /// Takes tokens by `tokens`; without, certificates alone.
-    pub fn new(permissions: Permissions, tokens: Option<Arc<Tokens>>) -> Arc<Self> {
+    /// Takes certificates, and `proofs`.
+    pub fn new(permissions: Permissions, proofs: Proofs) -> Arc<Self> {
         Arc::new(Self {
             permissions: ArcSwap::from_pointee(permissions),
-            tokens,
+            proofs,
             counters: Counters::default(),
         })
     }
@@ -133,7 +143,7 @@ impl Admission {
     /// reports must have one.
     pub(crate) fn may_report(&self, credentials: &Credentials) -> Result<(), Denial> {
         let known = credentials.claims.is_some() || credentials.identities.instances().next().is_some();
-        if known || self.tokens.is_some() {
+        if known || self.proofs.tokens.is_some() {
             return Ok(());
         }
         Err(self.unauthenticated(format!(
@@ -169,6 +179,24 @@ impl Admission {
             self.own(subject, named, "token")?;
         }
         self.permit(report)
+    }
+
+    /// Whether a report is that of `signatory`, whose signature is on it, and for a service of its own.
+    pub(crate) fn admit_signed(&self, signatory: CsciId, report: &Report) -> Result<(), Denial> {
+        self.own(signatory, report.csci_id, "signature")?;
+        self.permit(report)
+    }
+
+    /// Whose detached signature is on `payload`.
+    pub(crate) fn signatory(&self, payload: &[u8], signature: &str) -> Result<CsciId, Denial> {
+        let Some(keys) = &self.proofs.keys else {
+            return Err(self.unauthenticated("signatures are not taken here".to_owned()));
+        };
+        match keys.verify_detached(payload, signature) {
+            Ok(Subject::Instance(id)) => Ok(id),
+            Ok(other @ Subject::Node(_)) => Err(self.unauthenticated(format!("the signature is {other}'s"))),
+            Err(error) => Err(self.unauthenticated(error.to_string())),
+        }
     }
 
     fn own(&self, subject: CsciId, named: CsciId, proof: &str) -> Result<(), Denial> {
@@ -207,7 +235,7 @@ impl Admission {
 
     /// What a token says that came with a report or a request.
     pub(crate) fn verify(&self, token: &str) -> Result<Claims, Denial> {
-        match &self.tokens {
+        match &self.proofs.tokens {
             Some(tokens) => tokens.verify(token).map_err(|error| self.unauthenticated(error.to_string())),
             None => Err(self.unauthenticated("tokens are not taken here".to_owned())),
         }
@@ -226,5 +254,9 @@ impl Admission {
     pub(crate) fn malformed(&self, detail: String) -> Denial {
         self.counters.malformed.fetch_add(1, Ordering::Relaxed);
         Denial::Malformed(detail)
+    }
+
+    pub(crate) fn unknown_fields(&self, fields: usize) {
+        self.counters.unknown_fields.fetch_add(fields as u64, Ordering::Relaxed);
     }
 }

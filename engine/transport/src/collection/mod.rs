@@ -6,6 +6,9 @@
 //! | `server` | the listener of a C-SMA or of an instance |
 //! | `stream` | one stream of reports at a C-SMA |
 //! | `reporter` | the instance's end of such a stream |
+//! | `rest` | the same over plain HTTP, at both ends |
+//! | `pull` | a C-SMA asks an instance |
+//! | `subscription` | a C-SMA listens to an instance |
 //!
 //! An instance is who its certificate says (`cats:csci:CSCI-ID`), or the subject of a token, in the stream's metadata or
 //! in each report. It reports for itself only, and for the services that the configuration gives it.
@@ -14,13 +17,20 @@
 //! HTTP/2's flow control holds the instances. Where an instance does not read its answers, it is disconnected.
 
 mod admission;
+mod pull;
 mod reporter;
+mod rest;
 mod server;
 mod stream;
+mod subscription;
 
-pub use admission::{Admission, AdmissionCounters, Denial, Others, Permissions};
+pub use admission::{Admission, AdmissionCounters, Denial, Others, Permissions, Proofs};
+pub use pull::{PullError, PullTarget, pull_grpc, pull_http};
 pub use reporter::{ReportStream, ReporterEvent, ReporterTarget, report};
-pub use server::{CollectionEvent, Connection, ConnectionId, Listen, Reader, Readers, Source, serve};
+pub use server::{
+    CollectionEvent, Connection, ConnectionId, Listen, Offer, Reader, Readers, Source, Subscriber, serve,
+};
+pub use subscription::{SubscriptionEvent, SubscriptionTarget, subscribe};
 
 use crate::Timing;
 use std::time::Duration;

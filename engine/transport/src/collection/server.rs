@@ -1,6 +1,7 @@
-//! The listener of a C-SMA.
+//! The listener of a C-SMA, and that of an instance.
 
 use super::admission::{Admission, Credentials, Denial};
+use super::rest;
 use super::stream::Session;
 use super::{QUEUE, TIMING};
 use crate::Timing;
@@ -24,6 +25,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::CompressionEncoding;
+use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
 
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -55,6 +57,27 @@ pub enum CollectionEvent {
     },
     /// A stream is gone.
     Disconnected(ConnectionId),
+    /// Reports of one request, whose sender waits for what becomes of them. Senders are who they say.
+    Posted {
+        /// When they were read.
+        read: Instant,
+        /// The reports.
+        reports: Vec<Report>,
+        /// Takes an answer to each. Dropped, the request fails.
+        answer: oneshot::Sender<Vec<ReporterInstruction>>,
+    },
+    /// Somebody who may know wants every report from now on. Dropping the subscriber ends it.
+    Subscribed(Subscriber),
+    /// Somebody was turned away, or something of his refused. Left out where events are not taken in time; the counters
+    /// of [`Admission`] have all.
+    Denied {
+        /// Where he is.
+        peer: String,
+        /// The instance that he spoke for, where he got that far.
+        claimed: Option<CsciId>,
+        /// Why.
+        denial: Denial,
+    },
     /// Somebody who may know asks for what an instance last reported.
     Queried {
         /// Who.
@@ -73,6 +96,24 @@ pub enum Reader {
     Instance(CsciId),
     /// A node that the owner allows.
     Node(Subject),
+}
+
+/// Somebody who gets reports as they come.
+#[derive(Debug)]
+pub struct Subscriber {
+    /// Who.
+    pub by: Reader,
+    pub(super) reports: mpsc::Sender<Report>,
+}
+
+impl Subscriber {
+    /// Queues a report. One that is so far behind that its queue is full is gone.
+    pub fn send(&self, report: Report) -> Sent {
+        match self.reports.try_send(report) {
+            Ok(()) => Sent::Queued,
+            Err(_) => Sent::Gone,
+        }
+    }
 }
 
 /// The nodes that may read reports; an instance may read its own.
@@ -125,6 +166,8 @@ pub struct Listen {
     pub admission: Arc<Admission>,
     /// Who else may read it.
     pub readers: Readers,
+    /// What is served.
+    pub offer: Offer,
     /// Connections at one time; further ones wait in the kernel's queue.
     pub connections: usize,
     /// How patient.
@@ -133,8 +176,17 @@ pub struct Listen {
     pub events: mpsc::Sender<CollectionEvent>,
 }
 
+/// What a listener serves beside questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// A C-SMA takes reports.
+    Reports,
+    /// An instance answers only.
+    Answers,
+}
+
 impl Listen {
-    /// With the documented defaults: [`TIMING`] and 131,072 connections.
+    /// A C-SMA with the documented defaults: [`TIMING`] and 131,072 connections.
     pub fn new(
         listener: TcpListener,
         pki: Arc<Pki>,
@@ -142,8 +194,29 @@ impl Listen {
         admission: Arc<Admission>,
         events: mpsc::Sender<CollectionEvent>,
     ) -> Self {
-        let readers = Readers::default();
-        Self { listener, pki, node, admission, readers, connections: 131_072, timing: TIMING, events }
+        Self {
+            listener,
+            pki,
+            node,
+            admission,
+            readers: Readers::default(),
+            offer: Offer::Reports,
+            connections: 131_072,
+            timing: TIMING,
+            events,
+        }
+    }
+
+    /// An instance that answers the questions of `readers`, its C-SMAs, and streams its reports to them.
+    pub fn instance(
+        listener: TcpListener,
+        pki: Arc<Pki>,
+        node: NodeId,
+        readers: Readers,
+        events: mpsc::Sender<CollectionEvent>,
+    ) -> Self {
+        let offer = Offer::Answers;
+        Self { readers, offer, connections: 256, ..Self::new(listener, pki, node, Arc::default(), events) }
     }
 }
 
@@ -153,7 +226,8 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
     let (accepted, connections) = mpsc::channel(16);
-    let Listen { listener, pki, node, admission, readers, connections: limit, timing, events } = listen;
+    let Listen { listener, pki, node, admission, readers, offer, connections: limit, timing, events } =
+        listen;
     let terms = Terms {
         certificates: ClientCertificates::Optional,
         patience: timing.connect,
@@ -161,14 +235,16 @@ pub async fn serve(
         connections: limit,
     };
     tokio::spawn(accept(listener, Arc::clone(&pki), terms, accepted));
-    let service = Service { pki, node, admission, readers, timing, events };
-    let server = CollectionServer::new(service)
+    let service = Service { pki, node, admission, readers, offer, timing, events };
+    let server = CollectionServer::new(service.clone())
         .max_decoding_message_size(MAX_REPORTS)
         .accept_compressed(CompressionEncoding::Gzip)
         .send_compressed(CompressionEncoding::Gzip);
+    let routes = Routes::from(rest::router(service)).add_service(server);
     tonic::transport::Server::builder()
+        .accept_http1(true)
         .max_concurrent_streams(16)
-        .add_service(server)
+        .add_routes(routes)
         .serve_with_incoming_shutdown(ReceiverStream::new(connections), shutdown)
         .await
 }
@@ -180,6 +256,7 @@ pub(super) struct Service {
     pub(super) node: NodeId,
     pub(super) admission: Arc<Admission>,
     pub(super) readers: Readers,
+    pub(super) offer: Offer,
     pub(super) timing: Timing,
     pub(super) events: mpsc::Sender<CollectionEvent>,
 }
@@ -192,8 +269,11 @@ impl Collection for Service {
         &self,
         request: Request<Streaming<pb::FromReporter>>,
     ) -> Result<Response<Self::ReportStream>, Status> {
+        if self.offer == Offer::Answers {
+            return Err(Status::unimplemented("an instance takes no reports"));
+        }
         let (peer, credentials) = self.credentials(&request)?;
-        self.admission.may_report(&credentials).map_err(|denial| refused(&peer, &denial))?;
+        self.admission.may_report(&credentials).map_err(|denial| self.denied(&peer, None, denial))?;
         let (out, stream) = mpsc::channel(16);
         let welcome = pb::to_reporter::Message::Welcome(pb::Welcome { node: self.node.to_string() });
         out.try_send(Ok(pb::ToReporter { message: Some(welcome) }))
@@ -246,8 +326,24 @@ impl Service {
         let token = header.and_then(Result::ok).and_then(bearer);
         match self.admission.connect(&peer.identities, token) {
             Ok(credentials) => Ok((peer, credentials)),
-            Err(denial) => Err(refused(&peer, &denial)),
+            Err(denial) => Err(self.denied(&peer, None, denial)),
         }
+    }
+
+    fn denied(&self, peer: &Peer, claimed: Option<CsciId>, denial: Denial) -> Status {
+        let words = denial.to_string();
+        let status = match denial {
+            Denial::Unauthenticated(_) => Status::unauthenticated(words),
+            Denial::Unauthorised(_) => Status::permission_denied(words),
+            Denial::Malformed(_) => Status::invalid_argument(words),
+        };
+        self.tell(peer, claimed, denial);
+        status
+    }
+
+    /// Tells the log and the owner of somebody who was turned away.
+    pub(super) fn tell(&self, peer: &Peer, claimed: Option<CsciId>, denial: Denial) {
+        tell(&self.events, peer.address.to_string(), claimed, denial);
     }
 
     /// Who asks for the reports of `csci_id`, if it may know.
@@ -268,11 +364,20 @@ impl Service {
         let readers = self.readers.0.load();
         match peer.identities.subjects().find(|subject| readers.contains(subject)) {
             Some(subject) => Ok(Reader::Node(subject.clone())),
-            None => {
-                let detail = format!("{} may not read what instance {csci_id} reports", peer.identities);
-                tracing::warn!(peer = %peer.address, reason = %detail, "question refused");
-                Err(self.admission.unauthorised(detail))
-            }
+            None => Err(self
+                .admission
+                .unauthorised(format!("{} may not read what instance {csci_id} reports", peer.identities))),
+        }
+    }
+
+    /// Who wants to read everything, if it may.
+    pub(super) fn subscriber(&self, peer: &Peer) -> Result<Reader, Denial> {
+        let readers = self.readers.0.load();
+        match peer.identities.subjects().find(|subject| readers.contains(subject)) {
+            Some(subject) => Ok(Reader::Node(subject.clone())),
+            None => Err(self
+                .admission
+                .unauthorised(format!("{} may not read what instances report", peer.identities))),
         }
     }
 
@@ -287,9 +392,15 @@ impl Service {
     }
 }
 
-fn refused(peer: &Peer, denial: &Denial) -> Status {
-    tracing::warn!(peer = %peer.address, reason = %denial, "instance refused");
-    Status::unauthenticated(denial.to_string())
+/// Tells the log and the owner of somebody who was turned away.
+pub(super) fn tell(
+    events: &mpsc::Sender<CollectionEvent>,
+    peer: String,
+    claimed: Option<CsciId>,
+    denial: Denial,
+) {
+    tracing::warn!(%peer, reason = %denial, "refused");
+    drop(events.try_send(CollectionEvent::Denied { peer, claimed, denial }));
 }
 
 /// The token of `Authorization: Bearer TOKEN`.

@@ -2,7 +2,7 @@
 
 use super::BATCH;
 use super::admission::{Admission, Credentials, Denial, LastToken};
-use super::server::{CollectionEvent, Connection, ConnectionId, Source};
+use super::server::{CollectionEvent, Connection, ConnectionId, Source, tell};
 use crate::Timing;
 use crate::accept::Peer;
 use crate::pki::Pki;
@@ -110,7 +110,8 @@ impl Session {
 
     /// Tells the sender. One that sends nothing else than what is refused is let go.
     fn refuse(&self, place: Option<(CsciId, Freshness)>, denial: Denial, refused: u32) -> Result<(), Status> {
-        tracing::warn!(peer = %self.peer.address, reason = %denial, "report refused");
+        let claimed = place.map(|(id, _)| id);
+        tell(&self.events, self.peer.address.to_string(), claimed, denial.clone());
         let Some((csci_id, freshness)) = place else {
             return Err(Status::invalid_argument(denial.to_string()));
         };

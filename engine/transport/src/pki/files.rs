@@ -105,7 +105,6 @@ impl Loaded {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_client_auth_cert(self.chain.clone(), self.key.clone_key())?;
-        client.alpn_protocols = vec![b"h2".to_vec()];
         client.resumption = Resumption::disabled();
         Ok(client)
     }

@@ -78,8 +78,19 @@ impl Agent {
         Self { address, pki, readers, events, task }
     }
 
-    pub async fn next(&mut self) -> CollectionEvent {
+    /// The next event, be it that somebody was turned away.
+    pub async fn any(&mut self) -> CollectionEvent {
         tokio::time::timeout(BOUND, self.events.recv()).await.unwrap().unwrap()
+    }
+
+    /// The next event, but for those who were turned away.
+    pub async fn next(&mut self) -> CollectionEvent {
+        loop {
+            match self.any().await {
+                CollectionEvent::Denied { .. } => {}
+                other => return other,
+            }
+        }
     }
 
     pub async fn connected(&mut self) -> Connection {

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, dead_code)] // a test program has no other crate, and each uses a part of this
 
 pub mod collection;
+pub mod http;
 pub mod tokens;
 
 use cats_engine_transport::Subject;
@@ -277,16 +278,23 @@ impl rustls::client::danger::ServerCertVerifier for TrustAll {
 
 /// A channel of a client that is not ours, with these certificates.
 pub async fn channel(files: &PkiFiles, address: SocketAddr) -> tonic::transport::Channel {
-    use rustls::pki_types::pem::PemObject;
-    let chain = rustls::pki_types::CertificateDer::pem_file_iter(&files.certificate).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&files.private_key).unwrap();
-    let config = any_server().with_client_auth_cert(chain.map(Result::unwrap).collect(), key).unwrap();
-    over(config, address).await
+    over(with_certificate(files), address).await
 }
 
 /// A channel of a client that is not ours and has no certificate.
 pub async fn anonymous(address: SocketAddr) -> tonic::transport::Channel {
-    over(any_server().with_no_client_auth(), address).await
+    over(without_certificate(), address).await
+}
+
+fn with_certificate(files: &PkiFiles) -> rustls::ClientConfig {
+    use rustls::pki_types::pem::PemObject;
+    let chain = rustls::pki_types::CertificateDer::pem_file_iter(&files.certificate).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&files.private_key).unwrap();
+    any_server().with_client_auth_cert(chain.map(Result::unwrap).collect(), key).unwrap()
+}
+
+fn without_certificate() -> rustls::ClientConfig {
+    any_server().with_no_client_auth()
 }
 
 type Builder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert>;

@@ -2,7 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cats_engine_transport::tokens::{TokenAlgorithm, TokenKey, TokenRules};
+use cats_engine_transport::collection::Proofs;
+use cats_engine_transport::tokens::{TokenAlgorithm, TokenKey, TokenRules, Tokens};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519};
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
 use serde_json::{Value, json};
@@ -48,6 +49,10 @@ impl Issuer {
             leeway: Duration::from_secs(5),
             keys: vec![TokenKey { id: "issuer".to_owned(), algorithm: self.algorithm, file }],
         }
+    }
+
+    pub fn proofs(&self) -> Proofs {
+        Proofs { tokens: Some(Tokens::open(self.rules())), keys: None }
     }
 
     /// A token for an instance that expires in so many seconds.
