@@ -6,5 +6,6 @@ mod believed;
 mod change;
 mod floods;
 mod order;
+mod random;
 mod site;
 mod telling;

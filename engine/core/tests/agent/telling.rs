@@ -17,7 +17,7 @@ use cats_engine_types::{
 const SCI: fn() -> InstanceKey = || key(1, 1);
 
 /// Nothing is done to what is reported, and all of it is told at once.
-fn plain() -> SmaConfig {
+pub(crate) fn plain() -> SmaConfig {
     let mut config = SmaConfig::default();
     config.smoothing.gas = Smooth::Off;
     config.smoothing.computing_time = Smooth::Off;
