@@ -29,8 +29,8 @@ use cats_engine_types::{
     Advertisement, AgentInstruction, CsId, CsciId, Freshness, MetricRecord, NodeId, SynchronisationCause,
     UnixMicros, Withdrawal, WithdrawalReason,
 };
-use peer::Peer;
-use std::collections::{BTreeMap, VecDeque};
+use peer::{Peer, View};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// An instance of a service.
@@ -98,7 +98,7 @@ pub struct Northbound {
     agent: NodeId,
     epoch: u64,
     config: NorthboundConfig,
-    view: BTreeMap<Key, MetricRecord>,
+    view: View,
     peers: Vec<Peer>,
     outputs: VecDeque<Output>,
     now: Instant,
@@ -110,7 +110,7 @@ impl Northbound {
     /// is ever repeated.
     pub fn new(agent: NodeId, epoch: u64, now: Instant, wall: UnixMicros) -> Self {
         let config = NorthboundConfig::default();
-        let (view, peers, outputs) = (BTreeMap::new(), Vec::new(), VecDeque::new());
+        let (view, peers, outputs) = (View::new(), Vec::new(), VecDeque::new());
         Self { agent, epoch, config, view, peers, outputs, now, wall }
     }
 
@@ -142,7 +142,12 @@ impl Northbound {
         self.at(now, wall);
         let key = (record.cs_id, record.csci_id);
         self.note(key, urgency, None);
-        self.view.insert(key, record);
+        match self.view.get_mut(&key) {
+            Some(known) => **known = record,
+            None => {
+                self.view.insert(key, Box::new(record));
+            }
+        }
     }
 
     /// An instance is to be seen no longer.

@@ -3,9 +3,9 @@
 use crate::site::{Site, key, millis, secs, well};
 use cats_engine_core::sma::config::Rate;
 use cats_engine_core::sma::{
-    Alarm, AuditKind, AuthenticationFailure, InstanceKey, Output, Refusal, SciState, SmaConfig,
+    Alarm, AuditKind, AuthenticationFailure, InstanceKey, Output, PullCause, Refusal, SciState, SmaConfig,
 };
-use cats_engine_types::{Health, Rejection, ReportedMetrics, ReporterInstruction};
+use cats_engine_types::{Health, Rejection, Report, ReportKind, ReportedMetrics, ReporterInstruction};
 
 const SCI: fn() -> InstanceKey = || key(1, 1);
 
@@ -27,7 +27,7 @@ fn ten_times_the_allowed_rate_is_cut_and_counted_and_the_newest_values_get_throu
     }
     let counters = site.view(SCI()).counters;
     assert!((110..=125).contains(&counters.taken), "a burst of 20 and ten a second: {counters:?}");
-    assert_eq!(counters.taken + counters.overtaken + u64::from(site.view(SCI()).waits), 1000);
+    assert_eq!(counters.taken + counters.overtaken + u32::from(site.view(SCI()).waits), 1000);
     site.pass(millis(200));
     assert_eq!(site.gas(SCI()), Some(u32::try_from(last).unwrap()), "the newest values are taken in");
     assert!(!site.view(SCI()).waits);
@@ -45,8 +45,7 @@ fn a_report_that_waited_is_answered_when_it_is_taken_in() {
     site.delta(SCI(), price).unwrap_err();
     let report = site.next(SCI(), ReportedMetrics { gas: Some(90), ..ReportedMetrics::default() });
     let freshness = report.freshness;
-    site.send(cats_engine_types::Report { kind: cats_engine_types::ReportKind::Delta, ..report })
-        .unwrap_err();
+    site.send(Report { kind: ReportKind::Delta, ..report }).unwrap_err();
     site.take();
     site.pass(secs(1));
     let sample = site.view(SCI()).metrics.unwrap().sample;
@@ -168,4 +167,32 @@ fn an_operator_takes_an_sci_out_until_its_next_report() {
     assert!(site.sma.remove(key(7, 7), site.now, site.wall).is_err());
     site.full(SCI(), well(6)).unwrap();
     assert_eq!(site.view(SCI()).health, Some(Health::Healthy));
+}
+
+/// Proves SMA-5, SMA-28.
+#[test]
+fn what_waits_is_never_laid_upon_a_report_that_is_gone() {
+    let mut config = SmaConfig::default();
+    config.rates.instance = Rate { per_second: 1, burst: 1 };
+    let change = ReportedMetrics { gas: Some(90), ..ReportedMetrics::default() };
+    // The SCI starts anew between two reports that wait.
+    let mut site = Site::new(config.clone());
+    site.full(SCI(), well(100)).unwrap();
+    site.full(SCI(), well(99)).unwrap_err();
+    site.restart_senders();
+    site.delta(SCI(), change).unwrap_err();
+    site.take();
+    site.pass(secs(1));
+    assert_eq!((site.gas(SCI()), site.sma.counters().no_base), (Some(100), 1));
+    assert_eq!(site.pulls(), [(SCI(), PullCause::Gap)]);
+    // It leaves, and changes its mind with a delta report.
+    let mut site = Site::new(config);
+    site.full(SCI(), well(100)).unwrap();
+    let leave = Report { ttl: Some(secs(0)), ..site.next(SCI(), ReportedMetrics::default()) };
+    site.send(leave).unwrap_err();
+    site.delta(SCI(), change).unwrap_err();
+    site.take();
+    site.pass(secs(1));
+    assert_eq!(site.gas(SCI()), Some(90));
+    assert_eq!(site.pulls(), [(SCI(), PullCause::Gap)]);
 }

@@ -93,7 +93,7 @@ impl Site {
 
     /// All SCIs start anew.
     pub(crate) fn restart_senders(&mut self) {
-        self.epoch = self.wall.0 * 1000;
+        self.epoch = (self.wall.0 * 1000).max(self.epoch + 1);
         self.sequences.clear();
     }
 

@@ -6,7 +6,7 @@ use cats_engine_core::sma::calendar::{Calendar, When, Window};
 use cats_engine_core::sma::config::Reaction;
 use cats_engine_core::sma::northbound::{self, PeerConfig};
 use cats_engine_core::sma::policy::{Policy, PolicyConfig, RuleConfig};
-use cats_engine_core::sma::transform::{Smooth, TransformConfig};
+use cats_engine_core::sma::transform::{Percent, Smooth, TransformConfig};
 use cats_engine_core::sma::update::Trigger;
 use cats_engine_core::sma::{InstanceKey, Output, QuarantineId, SciState, SmaConfig};
 use cats_engine_types::{
@@ -23,7 +23,7 @@ pub(crate) fn plain() -> SmaConfig {
     config.smoothing.computing_time = Smooth::Off;
     config.policy = policy(&[], TransformConfig::none());
     config.update.min_interval = secs(0);
-    config.update.interval = Some(secs(0));
+    config.update.thresholds.gas_share = Percent::ZERO;
     config
 }
 

@@ -105,13 +105,14 @@ pub(in super::super) enum Wait {
 impl Arrival {
     /// Takes a later report in: what both together say. Its order is checked.
     pub(in super::super) fn merge(&mut self, later: Self) {
-        let gap = match later.report.kind {
-            ReportKind::Full => {
-                *self = later;
-                return;
-            }
-            ReportKind::Delta => self.gap || later.gap,
-        };
+        let left = self.report.ttl == Some(Duration::ZERO);
+        let restarted = later.report.freshness.epoch != self.report.freshness.epoch;
+        if later.report.kind == ReportKind::Full || left || restarted {
+            // What changed since a report that is not there is no base for more.
+            *self = Self { gap: later.gap || left, ..later };
+            return;
+        }
+        let gap = self.gap || later.gap;
         let (told, new) = (&mut self.report, later.report);
         let (metrics, over) = (&mut told.metrics, new.metrics);
         *metrics = ReportedMetrics {

@@ -2,6 +2,7 @@
 
 use super::super::cache::EntryIx;
 use super::super::state::SciState;
+use super::views::count;
 use super::{Output, PullCause, Sma};
 
 impl Sma {
@@ -19,7 +20,7 @@ impl Sma {
             return;
         }
         entry.pulled = Some(now);
-        entry.counters.pulls += 1;
+        count(&mut entry.counters.pulls);
         let key = entry.key;
         let usual = now.checked_add(config.timeout);
         let deadline = match entry.state {

@@ -51,7 +51,7 @@ impl Sma {
         let (at, wall) = (self.now, self.wall);
         let (skew, tolerate) = (self.config.validation.skew, self.config.validation.skew.tolerate);
         let gap = report.kind == ReportKind::Delta && self.has_gap(ix, found);
-        let Some(entry) = self.cache.get_mut(ix) else { return Err(Refusal::NotConfigured) };
+        let Some(entry) = self.cache.get_mut(ix) else { return Err(Refusal::Lost) };
         entry.order.check(found)?;
         let latest = UnixMicros(wall.0.saturating_add(micros(skew.window)));
         if !tolerate && found.epoch / 1000 > latest.0 {
@@ -98,7 +98,7 @@ impl Sma {
         }
         let validation = self.config.validation;
         let report = &arrival.report;
-        let Some(entry) = self.cache.get_mut(ix) else { return Err(Refusal::NotConfigured) };
+        let Some(entry) = self.cache.get_mut(ix) else { return Err(Refusal::Lost) };
         let last = entry.soft.as_ref().map(|soft| Reference::new(&soft.sample, soft.at));
         let base = match report.kind {
             ReportKind::Full => None,
@@ -235,7 +235,8 @@ impl Sma {
             | Refusal::Skewed { .. }
             | Refusal::FutureEpoch { .. }
             | Refusal::Unauthorised { .. }
-            | Refusal::TooManyServices { .. } => false,
+            | Refusal::TooManyServices { .. }
+            | Refusal::Lost => false,
             // The network or a start does these, and a rate is told of when it is reached.
             Refusal::NoBase { .. }
             | Refusal::Duplicate { .. }

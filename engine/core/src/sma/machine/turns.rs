@@ -8,6 +8,7 @@ use super::super::InstanceKey;
 use super::super::cache::{Arrival, EntryIx, Held, Wait};
 use super::super::limits::Meter;
 use super::super::validate::Refusal;
+use super::views::count;
 use super::{Alarm, AuditKind, Output, STEP, Sma, Timer};
 use cats_engine_types::ReporterInstruction;
 use std::collections::BTreeMap;
@@ -34,11 +35,11 @@ impl Sma {
     /// Passes a report on whose turn it is; another one waits.
     pub(super) fn await_turn(&mut self, ix: EntryIx, arrival: Arrival) -> Result<Arrival, Refusal> {
         let (rates, now) = (self.config.rates, self.now);
-        let Some(entry) = self.cache.get_mut(ix) else { return Err(Refusal::NotConfigured) };
+        let Some(entry) = self.cache.get_mut(ix) else { return Err(Refusal::Lost) };
         let too_often = Refusal::TooOften { per_second: rates.instance.per_second };
         if let Some(held) = &mut entry.held {
             held.arrival.merge(arrival);
-            entry.counters.overtaken += 1;
+            count(&mut entry.counters.overtaken);
             self.counters.overtaken += 1;
             return Err(too_often);
         }

@@ -2,6 +2,7 @@
 
 use super::super::InstanceKey;
 use super::super::cache::{Entry, EntryIx, Site};
+use super::super::config::SmaConfig;
 use super::super::northbound::Northbound;
 use super::super::quarantine::{QuarantineId, Quarantined};
 use super::super::state::SciState;
@@ -11,43 +12,43 @@ use super::{AuditRecord, Sma, Taken};
 use cats_engine_types::{CsId, CsciId, Freshness, Health, Locator, MetricRecord, Micros, Sample, UnixMicros};
 use std::time::{Duration, Instant};
 
-/// Counters of one SCI since it is known.
+/// Counters of one SCI since it is known. There are many SCIs, so these are short and wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SciCounters {
     /// Reports taken in.
-    pub taken: u64,
+    pub taken: u32,
     /// Of these, with doubts.
-    pub flagged: u64,
+    pub flagged: u32,
     /// Reports that went into quarantine.
-    pub quarantined: u64,
+    pub quarantined: u32,
     /// Reports refused for what they say: a value missing, out of range, contradicting another one.
-    pub invalid: u64,
+    pub invalid: u32,
     /// Reports that came twice.
-    pub duplicate: u64,
+    pub duplicate: u32,
     /// Reports that were overtaken by later ones on their way.
-    pub out_of_order: u64,
+    pub out_of_order: u32,
     /// Replays.
-    pub replayed: u64,
+    pub replayed: u32,
     /// Reports of another time than now.
-    pub skewed: u64,
+    pub skewed: u32,
     /// Reports beyond the rate, which wait for their turn.
-    pub too_often: u64,
+    pub too_often: u32,
     /// Of these, reports that were replaced by later ones while they waited.
-    pub overtaken: u64,
+    pub overtaken: u32,
     /// Questions to it.
-    pub pulls: u64,
+    pub pulls: u32,
 }
 
 impl SciCounters {
     pub(super) fn take(&mut self, taken: Taken) {
-        self.taken += 1;
+        count(&mut self.taken);
         if matches!(taken, Taken::Flagged(_)) {
-            self.flagged += 1;
+            count(&mut self.flagged);
         }
     }
 
     pub(super) fn refuse(&mut self, refusal: &Refusal) {
-        let count = match refusal {
+        let counter = match refusal {
             Refusal::Missing { .. }
             | Refusal::NoBase { .. }
             | Refusal::OutOfRange { .. }
@@ -58,10 +59,18 @@ impl SciCounters {
             Refusal::Skewed { .. } | Refusal::FutureEpoch { .. } => &mut self.skewed,
             Refusal::Quarantined { .. } => &mut self.quarantined,
             Refusal::TooOften { .. } => &mut self.too_often,
-            Refusal::Unauthorised { .. } | Refusal::TooManyServices { .. } | Refusal::NotConfigured => return,
+            Refusal::Unauthorised { .. }
+            | Refusal::TooManyServices { .. }
+            | Refusal::Lost
+            | Refusal::NotConfigured => return,
         };
-        *count += 1;
+        count(counter);
     }
+}
+
+/// Counts on, and from 0 again after the greatest number.
+pub(super) fn count(counter: &mut u32) {
+    *counter = counter.wrapping_add(1);
 }
 
 /// Counters since the start.
@@ -103,6 +112,8 @@ pub struct Counters {
     pub unauthorised: u64,
     /// Reports of one service too many.
     pub too_many_services: u64,
+    /// Reports whose entry was lost: each one is a fault of this agent.
+    pub lost: u64,
     /// Reports while nothing was configured.
     pub not_configured: u64,
     /// Reports beyond a rate, which wait for their turn.
@@ -156,6 +167,7 @@ impl Counters {
             Refusal::Unauthorised { .. } => &mut self.unauthorised,
             Refusal::TooOften { .. } => &mut self.too_often,
             Refusal::TooManyServices { .. } => &mut self.too_many_services,
+            Refusal::Lost => &mut self.lost,
             Refusal::NotConfigured => &mut self.not_configured,
         };
         *count += 1;
@@ -219,6 +231,11 @@ pub struct MetricsView {
 }
 
 impl Sma {
+    /// The configuration in force.
+    pub fn config(&self) -> &SmaConfig {
+        &self.config
+    }
+
     /// One SCI of one service.
     pub fn instance(&self, key: InstanceKey) -> Option<SciView> {
         let ix = self.cache.find(key)?;

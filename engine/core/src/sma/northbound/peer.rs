@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-pub(super) type View = BTreeMap<Key, MetricRecord>;
+/// What is to be seen. Each record by itself: a tree of them would be a third empty room.
+pub(super) type View = BTreeMap<Key, Box<MetricRecord>>;
 
 /// A message: what it builds on, its sequence, what it says.
 pub(super) type Message = (u64, u64, AdvertisementContent);
@@ -383,7 +384,7 @@ impl Peer {
         while records.len() < config.batch.max(1) {
             let Some((key, record)) = rest.next() else { break };
             self.pending.forget(*key);
-            records.push(record.clone());
+            records.push(MetricRecord::clone(record));
         }
         let last = rest.peek().is_none();
         if part == 0 {
@@ -407,7 +408,7 @@ impl Peer {
         let mut withdrawals = Vec::new();
         for ((cs_id, csci_id), withdrawn) in changes {
             match (withdrawn, view.get(&(cs_id, csci_id))) {
-                (None, Some(record)) => records.push(record.clone()),
+                (None, Some(record)) => records.push(MetricRecord::clone(record)),
                 (reason, _) => withdrawals.push(Withdrawal {
                     cs_id,
                     csci_id,

@@ -90,13 +90,13 @@ impl NorthboundCounters {
 impl Northbound {
     /// What is to be seen of an instance.
     pub fn record(&self, cs_id: CsId, csci_id: CsciId) -> Option<&MetricRecord> {
-        self.view.get(&(cs_id, csci_id))
+        self.view.get(&(cs_id, csci_id)).map(Box::as_ref)
     }
 
     /// The view after an instance, ordered by CS-ID and CSCI-ID: what a path selector without bounds gets.
     pub fn records(&self, after: Option<Key>) -> impl Iterator<Item = &MetricRecord> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.view.range((from, Bound::Unbounded)).map(|(_, record)| record)
+        self.view.range((from, Bound::Unbounded)).map(|(_, record)| record.as_ref())
     }
 
     /// Records in the view.

@@ -35,8 +35,8 @@ pub(in super::super) struct Change {
     anchor: Option<Reference>,
     /// The health that was last told, be it believed or not.
     told: Option<Health>,
-    /// When the health that was told changed lately, the latest last.
-    transitions: VecDeque<Instant>,
+    /// Most SCIs never flap: they hold no memory for it.
+    transitions: Option<Box<Transitions>>,
 }
 
 impl Change {
@@ -85,15 +85,10 @@ impl Change {
 
     fn follow_health(&mut self, config: &Flapping, health: Health, now: Instant) {
         let before = self.told.replace(health);
-        let times = &mut self.transitions;
-        while times.front().is_some_and(|at| now.saturating_duration_since(*at) > config.within) {
-            times.pop_front();
-        }
-        if times.is_empty() {
-            // Most SCIs never flap: they hold no memory for it.
-            *times = VecDeque::new();
-        }
+        self.transitions =
+            self.transitions.take().and_then(|transitions| transitions.since(config.within, now));
         if before.is_some_and(|before| before != health) {
+            let Transitions(times) = self.transitions.get_or_insert_default().as_mut();
             times.push_back(now);
             if times.len() > usize::from(Flapping::MAX_TRANSITIONS) + 1 {
                 times.pop_front();
@@ -104,7 +99,21 @@ impl Change {
     fn flaps(&self, config: &Flapping, now: Instant) -> bool {
         let most = usize::from(config.transitions.min(Flapping::MAX_TRANSITIONS));
         let recent = |at: &&Instant| now.saturating_duration_since(**at) <= config.within;
-        self.transitions.iter().filter(recent).count() > most
+        self.transitions.as_ref().is_some_and(|times| times.0.iter().filter(recent).count() > most)
+    }
+}
+
+/// When the health that was told changed lately, the latest last.
+#[derive(Debug, Clone, Default)]
+struct Transitions(VecDeque<Instant>);
+
+impl Transitions {
+    /// What is left of them, if anything.
+    fn since(mut self: Box<Self>, within: Duration, now: Instant) -> Option<Box<Self>> {
+        while self.0.front().is_some_and(|at| now.saturating_duration_since(*at) > within) {
+            self.0.pop_front();
+        }
+        (!self.0.is_empty()).then_some(self)
     }
 }
 

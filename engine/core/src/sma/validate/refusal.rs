@@ -106,6 +106,9 @@ pub enum Refusal {
         /// So many it may.
         max: usize,
     },
+    /// What was known of the SCI went while the report was looked at, which is a fault of this agent.
+    #[error("the entry of the SCI is lost; send a full report, and report this to the makers")]
+    Lost,
     /// No configuration was given yet.
     #[error("the service metric agent is not configured yet")]
     NotConfigured,
@@ -126,7 +129,7 @@ impl Refusal {
             Self::Quarantined { .. } => Rejection::Quarantined,
             Self::Unauthorised { .. } => Rejection::Unauthorised,
             Self::TooOften { .. } => Rejection::TooOften,
-            Self::TooManyServices { .. } | Self::NotConfigured => Rejection::Full,
+            Self::TooManyServices { .. } | Self::Lost | Self::NotConfigured => Rejection::Full,
         }
     }
 }
