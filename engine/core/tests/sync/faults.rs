@@ -7,9 +7,15 @@ use cats_engine_types::{AdvertisementContent, MetricRecord, SynchronisationCause
 use std::time::Duration;
 
 fn small() -> NorthboundConfig {
-    // Several parts, and no periodic view that would make up for what the protocol lost.
-    let heartbeat = Duration::from_secs(86_400);
-    NorthboundConfig { peers: vec![peer("CPS-1")], batch: 3, heartbeat, ..NorthboundConfig::default() }
+    NorthboundConfig {
+        peers: vec![peer("CPS-1")],
+        // Several parts, of which not all are under way at once.
+        batch: 3,
+        window: 2,
+        // No periodic view makes up for what the protocol lost.
+        heartbeat: Duration::from_secs(86_400),
+        ..NorthboundConfig::default()
+    }
 }
 
 /// A C-SMA with ten instances.
@@ -35,8 +41,8 @@ fn gas(world: &World, instance: u32) -> Option<u32> {
 }
 
 /// The steps of a whole view, with changes in its midst: one that is critical, one that is not, a withdrawal.
-fn disturb(world: &mut World, step: usize) {
-    if step == 4 {
+fn disturb(world: &mut World, step: usize, when: usize) {
+    if step == when {
         world.publish(record(1, 1, 0), Urgency::Critical);
         world.publish(record(1, 9, 99), Urgency::Routine);
         world.withdraw(1, 2);
@@ -62,12 +68,12 @@ fn whatever_happens_at_whichever_step_of_a_synchronisation_both_agree_in_the_end
         ("loss downwards", |world| world.selectors[0].cut.1 = true),
     ];
     for (name, fault) in faults {
-        for at in 0..24 {
+        for at in 0..32 {
             let mut world = filled();
             let end = world.now + Duration::from_secs(3);
             let mut step = 0;
             while world.step(end) {
-                disturb(&mut world, step);
+                disturb(&mut world, step, 4);
                 step += 1;
                 if step == at {
                     fault(&mut world);
@@ -79,6 +85,24 @@ fn whatever_happens_at_whichever_step_of_a_synchronisation_both_agree_in_the_end
             world.pass(Duration::from_secs(60));
             assert!(agreed(&world), "{name} at step {at}: {:?} {:?}", world.agent(0), world.peer(0));
         }
+    }
+}
+
+/// Proves SMA-23.
+#[test]
+fn what_changes_in_the_midst_of_a_snapshot_is_in_what_comes_of_it() {
+    for when in 0..10 {
+        let mut world = filled();
+        let end = world.now + Duration::from_secs(3);
+        let mut step = 0;
+        while world.step(end) {
+            disturb(&mut world, step, when);
+            step += 1;
+        }
+        assert!(step > when, "{step} steps");
+        assert!(agreed(&world), "changes at step {when}");
+        assert_eq!((gas(&world, 1), gas(&world, 2), gas(&world, 9)), (Some(0), None, Some(99)));
+        assert_eq!(world.agent(0).counters.gaps, 0);
     }
 }
 
