@@ -85,7 +85,7 @@ struct Entry {
     failures: Failures,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Wait {
     trigger: Trigger,
     since: Instant,
@@ -258,6 +258,10 @@ impl<K: Ord + Copy> Control<K> {
     /// Lets an SCI wait like this, and no longer as before. Whether it waited before.
     fn put(&mut self, id: K, wait: Option<Wait>) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
+        if entry.wait == wait {
+            // The usual case: a further small change waits as the ones before it do.
+            return wait.is_some();
+        }
         let before = std::mem::replace(&mut entry.wait, wait);
         if let Some(Wait { trigger, since, place }) = before {
             match place {
