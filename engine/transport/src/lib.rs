@@ -9,6 +9,7 @@
 //! what: the owner says which forwarders may attach. It makes sure that a peer is who it says, and speaks for itself only.
 
 mod accept;
+mod answer;
 pub mod collection;
 mod connect;
 pub mod control_plane;

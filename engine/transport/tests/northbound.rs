@@ -4,17 +4,13 @@
 
 mod bed;
 
-use bed::{Authority, BOUND, Cps, TIMING, agent, keyring, name, signer};
+use bed::northbound::{Selector, advertisement, record};
+use bed::{Authority, BOUND, TIMING, agent, name, signer};
 use cats_engine_transport::control_plane::Sent;
-use cats_engine_transport::keys::{Algorithm, Signer, SigningKey, VerifyingKey};
-use cats_engine_transport::northbound::{
-    AgentEvent, AgentLink, Agents, Northbound, SelectorEvent, Target, Upstream, connect,
-};
+use cats_engine_transport::keys::{Algorithm, Signer, SigningKey};
+use cats_engine_transport::northbound::{AgentEvent, SelectorEvent, Target, Upstream, connect};
 use cats_engine_transport::pki::Pki;
-use cats_engine_types::{
-    Advertisement, AdvertisementContent, AgentInstruction, CsId, CsciId, Freshness, Health, MetricRecord,
-    Micros, Sample, SynchronisationCause, UnixMicros,
-};
+use cats_engine_types::{Advertisement, AdvertisementContent, AgentInstruction, CsId, SynchronisationCause};
 use cats_engine_wire::metrics as pb;
 use cats_engine_wire::metrics::northbound_client::NorthboundClient;
 use prost::Message;
@@ -22,37 +18,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// A C-PS that takes agents.
-struct Selector {
-    cps: Cps,
-    pki: Arc<Pki>,
-    agents: Agents,
-    events: mpsc::Receiver<SelectorEvent>,
-}
-
-impl Selector {
-    async fn start(ca: &Authority, allowed: &[&str], keys: Vec<VerifyingKey>) -> Self {
-        let mut files = ca.certificate("cps", 1, &["cats:cps:C-PS-1"]);
-        files.revocation_list = Some(ca.revoke(&[99]));
-        let pki = Pki::open(files);
-        let agents = Agents::default();
-        agents.replace(allowed.iter().map(|text| name(text)).collect());
-        let (sender, events) = mpsc::channel(64);
-        let northbound = Northbound { agents: agents.clone(), keys: keyring(keys), events: sender };
-        let cps = Cps::start_with("127.0.0.1:0".parse().unwrap(), &pki, &[], Some(northbound)).await;
-        Self { cps, pki, agents, events }
-    }
-
-    async fn next(&mut self) -> SelectorEvent {
-        tokio::time::timeout(BOUND, self.events.recv()).await.unwrap().unwrap()
-    }
-
-    async fn connected(&mut self) -> AgentLink {
-        let SelectorEvent::Connected(link) = self.next().await else { panic!("not connected") };
-        link
-    }
-}
 
 /// A C-SMA that connects once.
 struct Agent(mpsc::Receiver<AgentEvent>);
@@ -91,38 +56,6 @@ impl Agent {
                 return reason;
             }
         }
-    }
-}
-
-fn record(number: u32) -> MetricRecord {
-    MetricRecord {
-        cs_id: CsId::number(1).unwrap(),
-        csci_id: CsciId::number(number).unwrap(),
-        locator: None,
-        sample: Sample {
-            gas: 100,
-            computing_time: Micros(12_345),
-            computing_time_min: None,
-            computing_time_max: None,
-            health: Health::Healthy,
-            price: None,
-            reputation: None,
-            security_level: None,
-            instances: None,
-        },
-        taken: UnixMicros(1),
-        valid_for: Duration::from_secs(60),
-        flagged: false,
-    }
-}
-
-fn advertisement(agent: &str, sequence: u64, content: AdvertisementContent) -> Advertisement {
-    Advertisement {
-        agent: name(agent),
-        freshness: Freshness { epoch: 7, sequence },
-        since: sequence - 1,
-        timestamp: UnixMicros(1_750_000_000_000_000),
-        content,
     }
 }
 

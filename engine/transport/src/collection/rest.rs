@@ -13,6 +13,7 @@ use super::QUEUE;
 use super::admission::{Credentials, Denial, LastToken};
 use super::server::{CollectionEvent, Offer, Reader, Service, Subscriber, bearer};
 use crate::accept::Peer;
+use crate::answer::{SIGNATURE, document, problem, read_json, tagged, text};
 use crate::revocation::revoked;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
@@ -23,14 +24,10 @@ use axum::{Extension, Router};
 use cats_engine_types::{CsciId, Report, ReporterInstruction};
 use cats_engine_wire::MAX_REPORTS;
 use cats_engine_wire::json::{DecodedReport, decode_reports, encode_report, encode_reporter_instructions};
-use serde_json::json;
 use std::convert::Infallible;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
-
-/// The header of a detached signature.
-pub(crate) const SIGNATURE: &str = "cats-signature";
 
 pub(super) fn router(service: Service) -> Router {
     let router = Router::new()
@@ -41,19 +38,6 @@ pub(super) fn router(service: Service) -> Router {
         Offer::Answers => router,
     };
     router.with_state(service)
-}
-
-/// An error as JSON.
-pub(crate) fn problem(status: StatusCode, field: Option<&str>, message: &str) -> Response {
-    let body = match field {
-        Some(field) => json!({ "field": field, "message": message }),
-        None => json!({ "message": message }),
-    };
-    document(status, body.to_string().into_bytes())
-}
-
-pub(crate) fn document(status: StatusCode, body: Vec<u8>) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 fn denied(service: &Service, peer: &Peer, claimed: Option<CsciId>, denial: Denial) -> Response {
@@ -67,36 +51,9 @@ fn denied(service: &Service, peer: &Peer, claimed: Option<CsciId>, denial: Denia
     answer
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
-}
-
 fn credentials(service: &Service, peer: &Peer, headers: &HeaderMap) -> Result<Credentials, Denial> {
     let token = text(headers, header::AUTHORIZATION.as_str()).and_then(bearer);
     service.admission.connect(&peer.identities, token)
-}
-
-/// The body, if it is JSON, not too large, and comes in time.
-pub(crate) async fn read_json(
-    headers: &HeaderMap,
-    body: Body,
-    max: usize,
-    patience: std::time::Duration,
-) -> Result<Bytes, Response> {
-    let kind = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or("application/json");
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") || headers.contains_key(header::CONTENT_ENCODING) {
-        let words = "a body of type application/json without an encoding is expected";
-        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, words));
-    }
-    match tokio::time::timeout(patience, axum::body::to_bytes(body, max)).await {
-        Ok(Ok(octets)) => Ok(octets),
-        Ok(Err(_)) => {
-            let words = format!("the body is cut, or has more than {max} octets");
-            Err(problem(StatusCode::PAYLOAD_TOO_LARGE, None, &words))
-        }
-        Err(_) => Err(problem(StatusCode::REQUEST_TIMEOUT, None, "the body did not come in time")),
-    }
 }
 
 async fn take(
@@ -214,18 +171,6 @@ async fn last(
         }
         None => problem(StatusCode::SERVICE_UNAVAILABLE, None, "no answer in time"),
     }
-}
-
-/// A document with a tag, or only that it is the one that the client has.
-pub(crate) fn tagged(headers: &HeaderMap, tag: &str, body: impl FnOnce() -> Vec<u8>) -> Response {
-    let tag = format!("\"{tag}\"");
-    let known = text(headers, header::IF_NONE_MATCH.as_str()).unwrap_or_default();
-    let fresh = known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag);
-    let answer = match fresh {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => document(StatusCode::OK, body()),
-    };
-    ([(header::ETAG, tag), (header::CACHE_CONTROL, "no-cache".to_owned())], answer).into_response()
 }
 
 async fn stream(State(service): State<Service>, Extension(peer): Extension<Peer>) -> Response {

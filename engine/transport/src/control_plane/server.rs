@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::CompressionEncoding;
+use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
 
 /// The forwarders that may attach; the owner replaces the set when the configuration changes.
@@ -140,17 +141,23 @@ pub async fn serve(
     tokio::spawn(accept(listener, Arc::clone(&pki), terms, accepted));
     let agents = northbound.map(|northbound| {
         let (pki, node) = (Arc::clone(&pki), node.clone());
-        NorthboundServer::new(northbound::Service { pki, node, timing, northbound })
-            .max_decoding_message_size(MAX_ADVERTISEMENTS)
-            .accept_compressed(CompressionEncoding::Gzip)
-            .send_compressed(CompressionEncoding::Gzip)
+        northbound::Service { pki, node, timing, northbound }
     });
     let service = Service { pki, node, epoch, forwarders, timing, events };
     let server = ControlPlaneServer::new(service).max_decoding_message_size(MAX_MESSAGE);
+    let routes = match agents {
+        Some(agents) => {
+            let stream = NorthboundServer::new(agents.clone())
+                .max_decoding_message_size(MAX_ADVERTISEMENTS)
+                .accept_compressed(CompressionEncoding::Gzip)
+                .send_compressed(CompressionEncoding::Gzip);
+            Routes::from(northbound::router(agents)).add_service(stream).add_service(server)
+        }
+        None => Routes::new(server),
+    };
     tonic::transport::Server::builder()
         .max_concurrent_streams(4)
-        .add_service(server)
-        .add_optional_service(agents)
+        .add_routes(routes)
         .serve_with_incoming_shutdown(ReceiverStream::new(connections), shutdown)
         .await
 }

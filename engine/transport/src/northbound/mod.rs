@@ -1,16 +1,25 @@
 //! `Northbound` between a C-SMA and its C-PSes.
 //!
-//! The C-SMA's end is one attempt at a time: which path selector is tried next, and when, is its owner's to say. The C-PS
+//! | file | is |
+//! |---|---|
+//! | `client`, `server` | both ends of the stream |
+//! | `request`, `rest` | both ends of the same over plain HTTP |
+//!
+//! The C-SMA's end of a stream is one attempt at a time: which path selector is tried next, and when, is its owner's to say. The C-PS
 //! takes agents on the listener of the forwarders. Every advertisement is signed by its sender, and the signature is
 //! checked over the octets as they came before anything is read from them. Where a peer does not keep up, its queue
 //! fills and it is disconnected: agent and path selector find out on the next connection what the other lacks.
 
 mod client;
+mod request;
+mod rest;
 mod server;
 
 pub use client::{AgentEvent, Target, Upstream, connect};
+pub use request::{RequestError, Retrieved, post, retrieve};
 pub use server::{AgentId, AgentLink, Agents, Northbound, SelectorEvent};
 
+pub(crate) use rest::router;
 pub(crate) use server::Service;
 
 use crate::keys::{Algorithm, Signature};

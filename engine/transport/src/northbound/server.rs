@@ -10,6 +10,7 @@ use crate::pki::Pki;
 use crate::revocation::revoked;
 use arc_swap::ArcSwap;
 use cats_engine_types::{Advertisement, AgentInstruction, NodeId};
+use cats_engine_wire::json::AgentView;
 use cats_engine_wire::metrics as pb;
 use cats_engine_wire::metrics::northbound_server;
 use prost::Message;
@@ -17,8 +18,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -52,6 +53,22 @@ pub enum SelectorEvent {
     Advertisements(AgentId, Instant, Vec<Advertisement>),
     /// It is gone.
     Disconnected(AgentId, NodeId),
+    /// It advertises by a request of its own, and waits to hear. Its signature holds.
+    Posted {
+        /// When it was read.
+        read: Instant,
+        /// What it says, and who it is.
+        advertisement: Box<Advertisement>,
+        /// Takes what it is to hear. Dropped, the request fails.
+        answer: oneshot::Sender<Vec<AgentInstruction>>,
+    },
+    /// It asks what is held of it, to compare.
+    Queried {
+        /// Who.
+        agent: NodeId,
+        /// Takes the view: none where nothing is held. Dropped, the request fails.
+        answer: oneshot::Sender<Option<AgentView>>,
+    },
 }
 
 /// The way to a connected agent. Dropping it ends the stream.
@@ -90,7 +107,7 @@ pub struct Northbound {
 }
 
 /// `Northbound` as tonic serves it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Service {
     pub(crate) pki: Arc<Pki>,
     pub(crate) node: NodeId,
@@ -129,7 +146,7 @@ impl northbound_server::Northbound for Service {
 
 impl Northbound {
     /// The agent that a certificate belongs to, if it may speak here.
-    fn authorise(&self, peer: &Peer) -> Result<NodeId, Status> {
+    pub(super) fn authorise(&self, peer: &Peer) -> Result<NodeId, Status> {
         let agent = peer.identities.in_role(Role::MetricAgent).map_err(|error| {
             tracing::warn!(peer = %peer.address, %error, "connection of a metric agent refused");
             Status::permission_denied(error.to_string())

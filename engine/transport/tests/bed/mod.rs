@@ -4,6 +4,7 @@
 
 pub mod collection;
 pub mod http;
+pub mod northbound;
 pub mod tokens;
 
 use cats_engine_transport::Subject;

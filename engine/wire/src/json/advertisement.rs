@@ -7,11 +7,11 @@
 use super::object::{Object, bool, list, millis, parsed, u32, u64, word, written};
 use super::read::{Value, read};
 use super::report::{HEALTHS, Writer, bound, freshness, instances, locator, name_of};
-use crate::MAX_ADVERTISEMENTS;
 use crate::convert::{Decoded, Problem, fault};
+use crate::{MAX_ADVERTISEMENTS, MAX_MESSAGE};
 use cats_engine_types::{
-    Advertisement, AdvertisementContent, AgentInstruction, MetricRecord, Micros, Price, RequestTime, Sample,
-    Score, SynchronisationCause, UnixMicros, Withdrawal, WithdrawalReason,
+    Advertisement, AdvertisementContent, AgentInstruction, Freshness, MetricRecord, Micros, Price,
+    RequestTime, Sample, Score, SynchronisationCause, UnixMicros, Withdrawal, WithdrawalReason,
 };
 use serde_json::{Value as Json, json};
 use std::time::Duration;
@@ -49,9 +49,28 @@ pub fn encode_advertisement(advertisement: &Advertisement) -> Vec<u8> {
     object.octets()
 }
 
-/// Records as a document of their own: `{"records": […]}`.
-pub fn encode_records(records: &[MetricRecord]) -> Vec<u8> {
-    json!({ "records": all(records, record) }).to_string().into_bytes()
+/// What a C-PS holds of an agent: `{"epoch", "sequence", "records"}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentView {
+    /// The last message that is in it.
+    pub freshness: Freshness,
+    /// What holds.
+    pub records: Vec<MetricRecord>,
+}
+
+/// A view as a document.
+pub fn encode_agent_view(view: &AgentView) -> Vec<u8> {
+    let mut object = Writer::default();
+    object.put_freshness(&view.freshness);
+    object.put("records", all(&view.records, record));
+    object.octets()
+}
+
+/// Reads what [`encode_agent_view`] writes.
+pub fn decode_agent_view(octets: &[u8]) -> Decoded<AgentView> {
+    let mut object = Object::new("", read(octets, MAX_MESSAGE)?)?;
+    let freshness = freshness(&mut object)?;
+    Ok(AgentView { freshness, records: object.required("records", each(decode_record))? })
 }
 
 fn all<T>(words: &[T], write: impl Fn(&T) -> Json) -> Vec<Json> {

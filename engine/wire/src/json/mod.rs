@@ -33,8 +33,8 @@ mod report;
 mod tests;
 
 pub use advertisement::{
-    decode_advertisement, decode_agent_instructions, encode_advertisement, encode_agent_instructions,
-    encode_records,
+    AgentView, decode_advertisement, decode_agent_instructions, decode_agent_view, encode_advertisement,
+    encode_agent_instructions, encode_agent_view,
 };
 pub use report::{
     DecodedReport, decode_report, decode_reporter_instructions, decode_reports, encode_report,

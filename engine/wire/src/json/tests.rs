@@ -28,6 +28,14 @@ proptest! {
     }
 
     #[test]
+    fn what_a_path_selector_holds_survives_json(word in advertisement()) {
+        if let AdvertisementContent::Snapshot { records, .. } = word.content {
+            let view = AgentView { freshness: word.freshness, records };
+            prop_assert_eq!(decode_agent_view(&encode_agent_view(&view)).unwrap(), view);
+        }
+    }
+
+    #[test]
     fn what_a_path_selector_answers_survives_json(words in vec(agent_instruction(), 0..4)) {
         let octets = encode_agent_instructions(&words);
         prop_assert_eq!(decode_agent_instructions(&octets).unwrap(), words);
