@@ -4,7 +4,8 @@
 //! advertises it. The one that selects is
 //! 1. of the records of C-SMAs that are authorised and valid, the one whose report was taken last; the rule is that a
 //!    C-SMA's view wins over what is configured, also where it says that the instance has no slots or does not serve;
-//! 2. else the configuration's, if it is valid;
+//! 2. else the configuration's, if it is valid, also after a withdrawal: an entry with GAS 0 serves the operator who
+//!    wants to say something of an instance without being its source of metrics;
 //! 3. else none: the instance is not eligible, its metrics expired.
 //!
 //! What the operator alone can say of an instance (priority, affinity, delay, service ratio, memory ratio) is the

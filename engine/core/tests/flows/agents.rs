@@ -1,6 +1,8 @@
 //! What a C-SMA says decides on new flows, and ends no established one.
 
-use crate::domain::{A, B, Domain, config, cs_id, csci, events, node, path_for, path_request, refusal};
+use crate::domain::{
+    A, B, Domain, config, cs_id, csci, events, node, path_for, path_request, record, refusal,
+};
 use cats_engine_core::cps::{AgentConfig, CpsConfig, FlowState, Source};
 use cats_engine_core::scope::Scope;
 use cats_engine_types::{
@@ -42,27 +44,8 @@ impl Site {
         UnixMicros(1_800_000_000_000_000 + u64::try_from(elapsed.as_micros()).unwrap())
     }
 
-    /// B wins where both serve: 5 ms and 3 ms against 4 ms and 5 ms.
     fn record(&self, instance: u32, gas: u32, health: Health) -> MetricRecord {
-        MetricRecord {
-            cs_id: cs_id(1),
-            csci_id: csci(instance),
-            locator: None,
-            sample: Sample {
-                gas,
-                computing_time: Micros(if instance == A { 4_000 } else { 5_000 }),
-                computing_time_min: None,
-                computing_time_max: None,
-                health,
-                price: None,
-                reputation: None,
-                security_level: None,
-                instances: None,
-            },
-            taken: self.wall(),
-            valid_for: Duration::from_secs(60),
-            flagged: false,
-        }
+        MetricRecord { taken: self.wall(), ..record(instance, gas, health) }
     }
 
     fn say(&mut self, content: AdvertisementContent) {

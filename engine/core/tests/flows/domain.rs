@@ -7,8 +7,9 @@ use cats_engine_core::cps::{
 use cats_engine_types::{
     Binding, BindingEvent, BindingStatus, Capabilities, Constraints, Counters, CsId, CsciId, Delivery,
     DeliveryState, Encaps, Encapsulation, EncapsulationKind, Epoch, Family, FlowKey, ForwarderReport,
-    Generation, Locator, Micros, NodeId, Path, PathReply, PathRequest, Protocol, RemovalReason,
-    RequestFailure, Segments, ServiceMatch, ServiceRequest, TenantId, TransactionId,
+    Generation, Health, Locator, MetricRecord, Micros, NodeId, Path, PathReply, PathRequest, Protocol,
+    RemovalReason, RequestFailure, Sample, Segments, ServiceMatch, ServiceRequest, TenantId, TransactionId,
+    UnixMicros,
 };
 use std::time::{Duration, Instant, SystemTime};
 
@@ -82,6 +83,29 @@ pub(crate) fn config() -> CpsConfig {
         paths: vec![path("EF-1", 5_000), path("EF-2", 3_000)],
         forwarders: ["IF-1", "IF-2", "EF-1", "EF-2"].map(forwarder).to_vec(),
         ..CpsConfig::default()
+    }
+}
+
+/// What a metric agent says of an instance of service 1. B wins where both serve: 5 ms and 3 ms against 4 ms and 5 ms.
+pub(crate) fn record(instance: u32, gas: u32, health: Health) -> MetricRecord {
+    MetricRecord {
+        cs_id: cs_id(1),
+        csci_id: csci(instance),
+        locator: None,
+        sample: Sample {
+            gas,
+            computing_time: Micros(if instance == A { 4_000 } else { 5_000 }),
+            computing_time_min: None,
+            computing_time_max: None,
+            health,
+            price: None,
+            reputation: None,
+            security_level: None,
+            instances: None,
+        },
+        taken: UnixMicros(0),
+        valid_for: Duration::from_secs(60),
+        flagged: false,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Random inputs in random order: what must hold after each of them.
 
-use crate::domain::{A, B, Domain, config, egress, first, ingress, key, node, path_for};
-use cats_engine_core::cps::{FlowState, Output};
+use crate::domain::{A, B, Domain, config, cs_id, csci, egress, first, ingress, key, node, path_for, record};
+use cats_engine_core::cps::{AgentConfig, CpsConfig, FlowState, FlowView, Output};
+use cats_engine_core::scope::Scope;
 use cats_engine_types::{
-    Binding, BindingEvent, BindingStatus, Counters, DeliveryState, Gas, Generation, Health, InstallFailure,
-    NoPath, PathReply, PathRequest, RemovalReason,
+    Advertisement, AdvertisementContent, Binding, BindingEvent, BindingStatus, Counters, DeliveryState,
+    Freshness, Gas, Generation, Health, InstallFailure, MetricRecord, NoPath, PathReply, PathRequest,
+    RemovalReason, UnixMicros,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,16 +16,33 @@ use std::time::Duration;
 enum Step {
     Ask(u16),
     AskAgain,
-    Reply { which: usize, found: bool },
+    Reply {
+        which: usize,
+        found: bool,
+    },
     Installed(usize),
     InstallFailed(usize),
     Removed(usize),
     Restored(usize),
     Clear(u16),
-    Configure { health: bool, slots: Option<u32>, instances: bool },
+    Configure {
+        health: bool,
+        slots: Option<u32>,
+        instances: bool,
+    },
     Detach(bool),
-    Attach { ingress: bool, epoch: u64, ready: bool },
+    Attach {
+        ingress: bool,
+        epoch: u64,
+        ready: bool,
+    },
     Topology(bool),
+    /// A metric agent tells of B, by a report of that age in milliseconds.
+    Advertise {
+        slots: u32,
+        age: u64,
+    },
+    Withdraw,
     Pass(u64),
 }
 
@@ -47,6 +66,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (any::<bool>(), 1u64..3, prop::bool::weighted(0.8))
             .prop_map(|(ingress, epoch, ready)| Step::Attach { ingress, epoch, ready }),
         2 => prop::bool::weighted(0.6).prop_map(Step::Topology),
+        3 => (0u32..5, prop::sample::select(vec![0u64, 1, 100, 700]))
+            .prop_map(|(slots, age)| Step::Advertise { slots, age }),
+        1 => Just(Step::Withdraw),
         3 => prop::sample::select(vec![0u64, 1, 1, 150, 250, 600, 11_000, 31_000]).prop_map(Step::Pass),
     ];
     let repair =
@@ -66,6 +88,35 @@ struct Seen {
     bindings: Vec<Binding>,
     decided: BTreeSet<cats_engine_types::TransactionId>,
     topology: u64,
+    /// Messages of the metric agent.
+    messages: u64,
+}
+
+/// The domain, with a metric agent.
+fn with_agent() -> CpsConfig {
+    let agent =
+        AgentConfig { node: node("SMA-1"), scope: Scope::All, egresses: Vec::new(), min_interval: None };
+    CpsConfig { agents: vec![agent], ..config() }
+}
+
+/// The metric agent's whole view: B, by a report of that age, or nothing.
+fn advertise(domain: &mut Domain, seen: &mut Seen, report: Option<(u32, u64)>) {
+    seen.messages += 1;
+    let wall = UnixMicros(1_800_000_000_000_000);
+    let record = |(slots, age): (u32, u64)| MetricRecord {
+        taken: UnixMicros(wall.0 - age * 1000),
+        valid_for: Duration::from_secs(10),
+        ..record(B, slots, Health::Healthy)
+    };
+    let records = report.map(record).into_iter().collect();
+    let advertisement = Advertisement {
+        agent: node("SMA-1"),
+        freshness: Freshness { epoch: 1, sequence: seen.messages },
+        since: 0,
+        timestamp: wall,
+        content: AdvertisementContent::Snapshot { part: 0, last: true, records },
+    };
+    domain.cps.handle_advertisement(&node("SMA-1"), advertisement, domain.now, wall).unwrap();
 }
 
 fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
@@ -97,6 +148,8 @@ fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
             seen.topology += 1;
             domain.cps.handle_topology(Generation(seen.topology), |_| *holds, domain.now);
         }
+        Step::Advertise { slots, age } => advertise(domain, seen, Some((*slots, *age))),
+        Step::Withdraw => advertise(domain, seen, None),
         Step::Pass(millis) => domain.pass(Duration::from_millis(*millis)),
         Step::Configure { .. } | Step::Detach(_) | Step::Attach { .. } => change(domain, step),
     }
@@ -106,7 +159,7 @@ fn run(domain: &mut Domain, seen: &mut Seen, step: &Step) {
 fn change(domain: &mut Domain, step: &Step) {
     match step {
         Step::Configure { health, slots, instances } => {
-            let mut config = config();
+            let mut config = with_agent();
             config.metrics[1].health = if *health { Health::Healthy } else { Health::Unhealthy };
             config.metrics[1].gas = slots.map_or(Gas::Unlimited, Gas::Slots);
             if !instances {
@@ -172,18 +225,9 @@ fn check(domain: &mut Domain, seen: &mut Seen) {
         }
     }
     assert_eq!(domain.cps.illegal_transitions(), 0);
-    // Slots are held by flows alone, each by its own transaction.
     let flows = domain.cps.flows(None, 100);
     assert_eq!(flows.len(), domain.cps.flow_count());
-    let mut held: BTreeMap<_, u32> = BTreeMap::new();
-    for reservation in domain.cps.reservations() {
-        *held.entry(reservation.csci_id.as_number().unwrap()).or_default() += reservation.slots;
-        let flow = flows.iter().find(|flow| flow.transaction == reservation.transaction);
-        assert_eq!(flow.map(|flow| flow.csci_id), Some(Some(reservation.csci_id)), "{reservation:?}");
-    }
-    for instance in [A, B] {
-        assert_eq!(held.get(&instance).copied().unwrap_or(0), domain.held(instance));
-    }
+    check_slots(domain, &flows);
     // Paths are held by flows alone.
     let on_paths = flows.iter().filter(|flow| flow.path.is_some()).count();
     let references: u32 = domain.cps.paths().map(|(_, flows)| flows).sum();
@@ -200,13 +244,30 @@ fn check(domain: &mut Domain, seen: &mut Seen) {
     }
 }
 
+/// Slots are held by flows alone, each by its own transaction, and count where the table says so.
+fn check_slots(domain: &Domain, flows: &[FlowView]) {
+    let mut held: BTreeMap<_, (u32, u32)> = BTreeMap::new();
+    for reservation in domain.cps.reservations() {
+        let (all, counting) = held.entry(reservation.csci_id).or_default();
+        *all += reservation.slots;
+        *counting += if reservation.counts { reservation.slots } else { 0 };
+        let flow = flows.iter().find(|flow| flow.transaction == reservation.transaction);
+        assert_eq!(flow.map(|flow| flow.csci_id), Some(Some(reservation.csci_id)), "{reservation:?}");
+    }
+    for instance in [A, B].map(csci) {
+        let row = domain.cps.cst().row(cs_id(1), instance);
+        let found = row.map_or((0, 0), |row| (row.held, row.reserved));
+        assert_eq!(held.get(&instance).copied().unwrap_or_default(), found);
+    }
+}
+
 proptest! {
     /// The table refuses and counts an arrow that the figure lacks; no input leads to one.
     ///
     /// Proves CP-21.
     #[test]
     fn flows_slots_and_paths_stay_consistent_whatever_comes(steps in steps()) {
-        let mut domain = Domain::new();
+        let mut domain = Domain::with(with_agent());
         let mut seen = Seen::default();
         for step in &steps {
             run(&mut domain, &mut seen, step);
