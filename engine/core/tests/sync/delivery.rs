@@ -185,6 +185,42 @@ fn a_killed_agent_never_repeats_a_nonce() {
 }
 
 #[test]
+fn what_changes_before_a_whole_view_has_come_to_it_goes_with_it_and_not_twice() {
+    let peers = vec![peer("CPS-1")];
+    let mut world =
+        World::new(NorthboundConfig { peers, batch: 2, window: 1, ..NorthboundConfig::default() });
+    for instance in 1..=10 {
+        world.publish(record(1, instance, 10), Urgency::Routine);
+    }
+    let end = world.now + Duration::from_secs(3);
+    while world.sent.is_empty() && world.step(end) {}
+    world.publish(record(1, 9, 0), Urgency::Routine);
+    world.publish(record(1, 1, 0), Urgency::Routine);
+    world.pass(Duration::from_secs(3));
+    let told = |instance: u32| sent(&world).iter().filter(|(records, _)| records.contains(&instance)).count();
+    assert_eq!((told(9), told(1)), (1, 2));
+    assert_eq!(world.believed(0), world.view(0));
+}
+
+/// Proves SMA-13.
+#[test]
+fn a_query_for_a_service_that_the_buffer_could_not_take_is_answered_with_the_whole_view() {
+    let peers = vec![peer("CPS-1")];
+    let mut world = World::new(NorthboundConfig { peers, buffer: 8, ..NorthboundConfig::default() });
+    for instance in 1..=5 {
+        world.publish(record(1, instance, 10), Urgency::Routine);
+    }
+    world.pass(Duration::from_secs(3));
+    world.sent.clear();
+    let query = AgentInstruction::Query { cs_id: cs_id(1), csci_ids: Vec::new() };
+    let (now, wall) = (world.now, world.wall());
+    world.sma.handle_instruction(&node("CPS-1"), query, now, wall);
+    world.drain();
+    assert!(matches!(world.sent[0].1.content, AdvertisementContent::Snapshot { last: true, .. }));
+    assert_eq!(world.alarms, []);
+}
+
+#[test]
 fn whole_views_that_are_asked_for_without_end_are_sent_once_a_second() {
     let mut world = settled(vec![peer("CPS-1")]);
     for _ in 0..45 {

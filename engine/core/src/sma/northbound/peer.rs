@@ -257,8 +257,15 @@ impl Peer {
         }
         // No CSCI-ID is smaller.
         if let (true, Ok(first)) = (wanted.is_empty(), CsciId::number(1)) {
-            for (key, _) in view.range((cs_id, first)..).take_while(|(key, _)| key.0 == cs_id) {
-                overflowed |= self.note(*key, Urgency::Critical, None, limit);
+            let of = view.range((cs_id, first)..).map(|(key, _)| *key).take_while(|key| key.0 == cs_id);
+            let keys: Vec<Key> = of.take(limit / 2 + 1).collect();
+            if keys.len() > limit / 2 {
+                // The buffer is for changes: so large a service goes with the whole view.
+                self.whole = Whole::Due;
+                return overflowed;
+            }
+            for key in keys {
+                overflowed |= self.note(key, Urgency::Critical, None, limit);
             }
         }
         overflowed
@@ -284,10 +291,21 @@ impl Peer {
                 }
                 if self.heartbeat.is_some_and(|at| at <= now) {
                     self.heartbeat = None;
-                    self.whole = Whole::Due;
+                    // One that is under way will do.
+                    if self.is_settled() {
+                        self.whole = Whole::Due;
+                    }
                 }
                 Due::Nothing
             }
+        }
+    }
+
+    /// Whether no whole view is to be sent, or to be sent on.
+    fn is_settled(&self) -> bool {
+        match self.whole {
+            Whole::Sent { .. } | Whole::Done => true,
+            Whole::Due | Whole::Sending { .. } => false,
         }
     }
 
@@ -307,7 +325,7 @@ impl Peer {
             Link::Streaming => {
                 let room = self.has_room(config);
                 let due = self.whole == Whole::Due;
-                let settled = matches!(self.whole, Whole::Sent { .. } | Whole::Done);
+                let settled = self.is_settled();
                 let routine = self.routine.filter(|_| self.pending.has_routine());
                 [
                     (self.silent_at(config), "acknowledgement deadline"),
@@ -341,7 +359,7 @@ impl Peer {
             self.counters.snapshots += 1;
             return Some(self.part(None, 0, view, config, now));
         }
-        let settled = matches!(self.whole, Whole::Sent { .. } | Whole::Done);
+        let settled = self.is_settled();
         let routine = settled && self.routine.is_some_and(|at| at <= now);
         match (self.pending.urgency(), self.whole) {
             (Some(Urgency::Critical), _) => Some(self.delta(view, config, routine, now)),
