@@ -2,7 +2,7 @@
 # Brings a Debian 12 with a Rust toolchain to what the build, the tests and the demo need. Installs only what is
 # missing; a second run costs a few milliseconds. Run by the Makefile; safe to run by hand.
 #   conformance/setup.sh build     compilers, libraries, and the Python clients that come with the YANG modules
-#   conformance/setup.sh test      and the network tools and the test runner
+#   conformance/setup.sh test      and the network tools, the broker that tests start, and the test runner
 #   conformance/setup.sh bench     and the peers of the bench, whose own services are neither started nor enabled
 set -eu
 
@@ -19,7 +19,9 @@ nextest_version=0.9.143
 
 build_packages="cmake gcc g++ make pkg-config libpcre2-dev ca-certificates python3 python3-venv"
 test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client curl procps tmux clang libbpf-dev libelf-dev zlib1g-dev yangcli"
-bench_packages="netconfd openssh-server"
+# Programs that tests start themselves; their own services are neither started nor enabled.
+test_peers="mosquitto"
+bench_peers="netconfd openssh-server"
 
 say() { echo "setup: $*" >&2; }
 
@@ -52,20 +54,24 @@ packages() {
     fi
 }
 
-# Installs the peers. Debian starts and enables what it installs, but the bench starts its own, on loopback.
+# Installs peers, each named as its package. Debian starts and enables what it installs, but tests and bench start
+# their own, on loopback.
 peers() {
     policy=/usr/sbin/policy-rc.d
-    new_sshd=
-    [ -e /usr/sbin/sshd ] || new_sshd=yes
+    fresh=
+    [ -e /usr/sbin/sshd ] || fresh="$fresh ssh"
+    [ -e /usr/sbin/mosquitto ] || fresh="$fresh mosquitto"
     if [ ! -e "$policy" ]; then
         trap 'as_root rm -f "$policy"' EXIT
         as_root sh -c "printf '#!/bin/sh\\nexit 101\\n' >$policy && chmod 755 $policy"
     fi
-    packages $bench_packages
-    if [ -n "$new_sshd" ] && [ -d /run/systemd/system ]; then
-        as_root systemctl --quiet disable ssh.service
-        say "ssh.service is left disabled; systemctl enable --now ssh.service serves SSH on port 22"
-    fi
+    packages "$@"
+    [ -d /run/systemd/system ] || return 0
+    for service in $fresh; do
+        [ -e "/lib/systemd/system/$service.service" ] || continue
+        as_root systemctl --quiet disable "$service.service"
+        say "$service.service is left disabled; systemctl enable --now $service.service starts it"
+    done
 }
 
 # Makes the Python environment with the clients that the tests drive.
@@ -105,11 +111,12 @@ build)
 test)
     sh "$own" build
     packages $test_packages
+    peers $test_peers
     test_runner
     ;;
 bench)
     sh "$own" test
-    peers
+    peers $bench_peers
     ;;
 esac
 touch "$stamp"

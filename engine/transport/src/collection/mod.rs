@@ -9,6 +9,7 @@
 //! | `rest` | the same over plain HTTP, at both ends |
 //! | `pull` | a C-SMA asks an instance |
 //! | `subscription` | a C-SMA listens to an instance |
+//! | `broker` | both ends of reports over MQTT |
 //!
 //! An instance is who its certificate says (`cats:csci:CSCI-ID`), or the subject of a token, in the stream's metadata or
 //! in each report. It reports for itself only, and for the services that the configuration gives it.
@@ -17,6 +18,7 @@
 //! HTTP/2's flow control holds the instances. Where an instance does not read its answers, it is disconnected.
 
 mod admission;
+mod broker;
 mod pull;
 mod reporter;
 mod rest;
@@ -25,6 +27,10 @@ mod stream;
 mod subscription;
 
 pub use admission::{Admission, AdmissionCounters, Denial, Others, Permissions, Proofs};
+pub use broker::{
+    BrokerCounters, BrokerEvent, BrokerTarget, Proof, PublisherTarget, SiteName, SiteNameError, collect,
+    publish,
+};
 pub use pull::{PullError, PullTarget, pull_grpc, pull_http};
 pub use reporter::{ReportStream, ReporterEvent, ReporterTarget, report};
 pub use server::{

@@ -3,12 +3,12 @@
 use super::verifier::SubjectVerifier;
 use super::{ClientCertificates, PkiError, PkiFiles};
 use crate::identity::{Identities, Subject};
-use rustls::client::Resumption;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,23 @@ impl Loaded {
             ClientCertificates::Required => required,
             ClientCertificates::Optional => optional,
         })
+    }
+
+    /// A client of a server that is no node of ours: its certificate must be by our authority and have the server's name
+    /// or address.
+    pub(super) fn client_by_name(&self) -> Result<ClientConfig, rustls::Error> {
+        let unusable = |error: VerifierBuilderError| rustls::Error::General(error.to_string());
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), Arc::clone(&self.provider))
+                .with_crls(self.revoked.clone())
+                .build()
+                .map_err(unusable)?;
+        let mut client = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_webpki_verifier(verifier)
+            .with_client_auth_cert(self.chain.clone(), self.key.clone_key())?;
+        client.resumption = Resumption::disabled();
+        Ok(client)
     }
 
     pub(super) fn client(&self, expected: Subject) -> Result<ClientConfig, rustls::Error> {

@@ -142,6 +142,11 @@ impl Pki {
         self.current.load_full().map(|loaded| loaded.client(expected.clone()))
     }
 
+    /// A client that takes a server by its name or address.
+    pub(crate) fn client_by_name(&self) -> Option<Result<ClientConfig, rustls::Error>> {
+        self.current.load_full().map(|loaded| loaded.client_by_name())
+    }
+
     /// Whether a client's chain would still be taken.
     pub(crate) fn recheck(&self, chain: &[CertificateDer<'static>]) -> Result<(), rustls::Error> {
         let (Some(loaded), Some((leaf, rest))) = (self.current.load_full(), chain.split_first()) else {

@@ -67,12 +67,22 @@ impl Authority {
         self.certificate_until(name, serial, uris, 2100)
     }
 
+    /// Of a server that is no node: by its address.
+    pub fn server(&self, name: &str, serial: u64, address: &str) -> PkiFiles {
+        self.issue(name, serial, vec![SanType::IpAddress(address.parse().unwrap())], 2100)
+    }
+
     pub fn certificate_until(&self, name: &str, serial: u64, uris: &[&str], year: i32) -> PkiFiles {
+        let names = uris.iter().map(|uri| SanType::URI((*uri).try_into().unwrap())).collect();
+        self.issue(name, serial, names, year)
+    }
+
+    fn issue(&self, name: &str, serial: u64, names: Vec<SanType>, year: i32) -> PkiFiles {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.serial_number = Some(SerialNumber::from(serial));
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(year, 1, 1);
-        params.subject_alt_names = uris.iter().map(|uri| SanType::URI((*uri).try_into().unwrap())).collect();
+        params.subject_alt_names = names;
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let file = |suffix: &str| self.dir.path().join(format!("{name}.{suffix}"));
