@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // a test panics where it fails
 
 mod aging;
+mod anything;
 mod believed;
 mod change;
 mod floods;
