@@ -262,7 +262,7 @@ impl Default for CacheConfig {
             max_remembered: 100_000,
             confirm_after: 2,
             degraded_percent: 50,
-            valid_for: Duration::from_secs(120),
+            valid_for: Duration::from_secs(90),
         }
     }
 }

@@ -8,5 +8,6 @@ mod change;
 mod floods;
 mod order;
 mod random;
+mod selector;
 mod site;
 mod telling;

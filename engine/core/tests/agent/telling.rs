@@ -5,7 +5,7 @@ use cats_engine_core::scope::Scope;
 use cats_engine_core::sma::calendar::{Calendar, When, Window};
 use cats_engine_core::sma::config::Reaction;
 use cats_engine_core::sma::northbound::{self, PeerConfig};
-use cats_engine_core::sma::policy::{Policy, PolicyConfig, RuleConfig};
+use cats_engine_core::sma::policy::{Policy, PolicyConfig, RuleConfig, Tally};
 use cats_engine_core::sma::transform::{Percent, Smooth, TransformConfig};
 use cats_engine_core::sma::update::Trigger;
 use cats_engine_core::sma::{InstanceKey, Output, QuarantineId, SciState, SmaConfig};
@@ -205,6 +205,29 @@ fn a_dry_run_tells_what_a_policy_would_do_now_and_does_nothing() {
     assert_eq!(found.rules.iter().map(|rule| rule.fires).collect::<Vec<_>>(), [true, false]);
     assert_eq!(slots(&site, SCI()), 300);
     assert_eq!(site.sma.dry_run(&tried, key(1, 9)), None);
+}
+
+/// Proves SMA-15.
+#[test]
+fn a_policy_is_tried_on_all_that_is_known_some_at_a_time() {
+    let mut site = Site::new(plain());
+    for instance in 1..=10 {
+        let health = if instance <= 3 { Health::Degraded } else { Health::Healthy };
+        site.full(key(1, instance), of_health(health, 10)).unwrap();
+    }
+    let rules = ["IF SCI_Health = DEGRADED THEN REDUCE SCI_GAS BY 50%", "IF SCI_GAS < 6 THEN FLAG"];
+    let tried = policy(&rules, TransformConfig::none());
+    let (mut tally, mut after, mut pages) = (Tally::default(), None, 0);
+    loop {
+        after = site.sma.try_policy(&tried, after, 4, &mut tally);
+        pages += 1;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((pages, tally.tried, tally.changed, tally.flagged), (4, 10, 3, 3));
+    assert_eq!(tally.fired, [3, 3]);
+    assert!((1..=10).all(|instance| slots(&site, key(1, instance)) == 10));
 }
 
 /// Proves SMA-17.

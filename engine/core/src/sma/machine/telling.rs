@@ -3,7 +3,7 @@
 
 use super::super::InstanceKey;
 use super::super::cache::{Entry, EntryIx};
-use super::super::policy::{DryRun, Outcome, Policy, SiteView, Subject};
+use super::super::policy::{DryRun, Outcome, Policy, SiteView, Subject, Tally};
 use super::super::state::SciState;
 use super::super::update::Due;
 use super::{STEP, Sma};
@@ -37,6 +37,26 @@ impl Sma {
         let (outcome, rules) = policy.dry_run(&self.subject(entry, &site)?, &mut after);
         mute(entry.state, &mut after.sample);
         Some(PolicyView { before, after, outcome, rules })
+    }
+
+    /// Tries a policy on at most `limit` SCIs after one, as things are, and adds what it would do to the tally. Answers
+    /// the last of them, to go on after; nothing at the end.
+    pub fn try_policy(
+        &self,
+        policy: &Policy,
+        after: Option<InstanceKey>,
+        limit: usize,
+        tally: &mut Tally,
+    ) -> Option<InstanceKey> {
+        let mut last = None;
+        for (_, entry) in self.cache.after(after).take(limit) {
+            last = Some(entry.key);
+            let site = self.site_view(entry.key.cs_id);
+            if let (Some(record), Some(subject)) = (self.unruled(entry), self.subject(entry, &site)) {
+                policy.count(&subject, &record, tally);
+            }
+        }
+        last
     }
 
     /// The record of an SCI before the rules.
