@@ -196,3 +196,45 @@ fn what_waits_is_never_laid_upon_a_report_that_is_gone() {
     assert_eq!(site.gas(SCI()), Some(90));
     assert_eq!(site.pulls(), [(SCI(), PullCause::Gap)]);
 }
+
+/// Proves SMA-28.
+#[test]
+fn no_sci_hides_in_the_audit_log_what_others_did() {
+    let mut config = SmaConfig::default();
+    config.rates.instance.per_second = 0;
+    let mut site = Site::new(config);
+    let bad = ReportedMetrics { reputation: Some(99), ..well(1) };
+    site.full(key(1, 2), bad).unwrap_err();
+    for _ in 0..5000 {
+        site.full(SCI(), bad).unwrap_err();
+        site.pass(millis(1));
+    }
+    let of = |of: InstanceKey| {
+        let log = site.sma.audit_log(0, 9999).into_iter();
+        log.filter(|record| matches!(record.kind, AuditKind::Refused { key, .. } if key == of)).count()
+    };
+    assert_eq!((of(key(1, 2)), of(SCI())), (1, 24), "a burst of 20, and one a second");
+    assert_eq!(site.sma.counters().audit_left_out, 4976);
+    assert_eq!(site.sma.counters().out_of_range, 5001);
+}
+
+/// Proves SMA-28.
+#[test]
+fn that_an_sci_reports_too_often_is_on_record_once_each_time_it_begins() {
+    let mut site = Site::new(SmaConfig::default());
+    let flood = |site: &mut Site| {
+        for _ in 0..500 {
+            let _ = site.full(SCI(), well(1));
+            site.pass(millis(10));
+        }
+    };
+    flood(&mut site);
+    let recorded = |site: &Site| {
+        let log = site.sma.audit_log(0, 9999).into_iter();
+        log.filter(|record| matches!(record.kind, AuditKind::TooOften { .. })).count()
+    };
+    assert_eq!(recorded(&site), 1);
+    site.pass(secs(60));
+    flood(&mut site);
+    assert_eq!(recorded(&site), 2);
+}

@@ -40,6 +40,10 @@ pub(in super::super) struct Entry {
     pub(in super::super) counters: SciCounters,
     pub(in super::super) soft: Option<Box<Soft>>,
     pub(in super::super) meter: Meter,
+    /// Its last reports came too fast.
+    pub(in super::super) hasty: bool,
+    /// Of what is put on record about it.
+    pub(in super::super) audited: Meter,
     /// The newest report beyond the rate.
     pub(in super::super) held: Option<Box<Held>>,
     /// Why its metrics went, if they did.
@@ -151,6 +155,8 @@ impl Entry {
             counters: SciCounters::default(),
             soft: None,
             meter: Meter::default(),
+            hasty: false,
+            audited: Meter::default(),
             held: None,
             gone: WithdrawalReason::Removed,
             pulled: None,

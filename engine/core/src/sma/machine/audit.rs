@@ -1,6 +1,7 @@
 //! What an auditor wants to read: failures to authenticate, violations of policy, anomalies, and what operators did
 //! (SMA-28).
 
+use super::super::cache::EntryIx;
 use super::super::config::Rate;
 use super::super::limits::Meter;
 use super::super::{Doubts, InstanceKey, QuarantineId, Refusal};
@@ -15,6 +16,9 @@ const KEPT: usize = 1024;
 /// Records that are made. Beyond, they are counted, and the next one says how many: a flood of bad reports must not
 /// fill the disk.
 const RATE: Rate = Rate { per_second: 1000, burst: 1000 };
+
+/// Records about one SCI, so that no SCI hides what others did.
+const RATE_OF_ONE: Rate = Rate { per_second: 1, burst: 20 };
 
 /// One entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,10 +93,25 @@ impl Audit {
 }
 
 impl Sma {
+    /// Puts on record what an SCI did, unless too much of it is on record already.
+    pub(super) fn audit_of(&mut self, ix: EntryIx, kind: AuditKind) {
+        let now = self.now;
+        let entry = self.cache.get_mut(ix);
+        if entry.is_some_and(|entry| entry.audited.take(RATE_OF_ONE, now).is_err()) {
+            self.leave_out();
+        } else {
+            self.audit(kind);
+        }
+    }
+
+    fn leave_out(&mut self) {
+        self.audit.left_out += 1;
+        self.counters.audit_left_out += 1;
+    }
+
     pub(super) fn audit(&mut self, kind: AuditKind) {
         if self.audit.meter.take(RATE, self.now).is_err() {
-            self.audit.left_out += 1;
-            self.counters.audit_left_out += 1;
+            self.leave_out();
             return;
         }
         self.audit.last += 1;

@@ -213,8 +213,8 @@ impl Sma {
             Ok(taken) => {
                 self.counters.take(*taken);
                 of_sci.take(*taken);
-                if let Taken::Flagged(doubts) = taken {
-                    self.audit(AuditKind::Flagged { key, doubts: *doubts });
+                if let (Taken::Flagged(doubts), Some(ix)) = (*taken, ix) {
+                    self.audit_of(ix, AuditKind::Flagged { key, doubts });
                 }
             }
             Err(refusal) => {
@@ -244,7 +244,11 @@ impl Sma {
             | Refusal::TooOften { .. }
             | Refusal::NotConfigured => return,
         };
-        self.audit(AuditKind::Refused { key, refusal: *refusal });
+        let record = AuditKind::Refused { key, refusal: *refusal };
+        match ix {
+            Some(ix) => self.audit_of(ix, record),
+            None => self.audit(record),
+        }
         if let (true, Some(ix)) = (anomaly, ix) {
             self.pull(ix, PullCause::Anomaly);
         }

@@ -46,12 +46,16 @@ impl Sma {
         match entry.meter.take(rates.instance, now) {
             Err(until) => {
                 let key = entry.key;
+                let begins = !std::mem::replace(&mut entry.hasty, true);
                 entry.held = Some(Box::new(Held { arrival, wait: Wait::Until(until) }));
                 self.timers.set(Timer::Held(ix), None, Some(until));
-                self.audit(AuditKind::TooOften { key });
+                if begins {
+                    self.audit_of(ix, AuditKind::TooOften { key });
+                }
                 Err(too_often)
             }
             Ok(()) if self.turns.waiting.is_empty() && self.turns.total.take(rates.total, now).is_ok() => {
+                entry.hasty = false;
                 Ok(arrival)
             }
             Ok(()) => {
