@@ -2,7 +2,7 @@
 //! with it, so that no datastore, record or log ever has one.
 
 use cats_yang_tree::error::{Error, ErrorTag};
-use cats_yang_tree::schema::{NodeKind, Schema, Type, TypeRef};
+use cats_yang_tree::schema::{NodeKind, Schema};
 use cats_yang_tree::{InstancePath, Ops, Value};
 use sha_crypt::{PasswordHasher, ShaCrypt};
 use sha2::{Digest, Sha256};
@@ -34,25 +34,7 @@ fn clear_text<'a>(schema: &Schema, path: &InstancePath, value: &'a Value) -> Opt
         NodeKind::Leaf { ty, .. } | NodeKind::LeafList { ty, .. } => ty,
         _ => return None,
     };
-    is_crypt_hash(ty).then_some(password)
-}
-
-/// Told by the pattern, which typedefs derived from `crypt-hash` have too.
-fn is_crypt_hash(ty: &TypeRef) -> bool {
-    match &ty.base {
-        Type::String { patterns, .. } => patterns.iter().any(|pattern| pattern.regex.starts_with("$0$.*|")),
-        Type::Union(members) => members.iter().any(is_crypt_hash),
-        Type::Leafref { real, .. } => is_crypt_hash(real),
-        Type::Binary { .. }
-        | Type::Bits(_)
-        | Type::Boolean
-        | Type::Decimal64 { .. }
-        | Type::Empty
-        | Type::Enumeration(_)
-        | Type::Identityref { .. }
-        | Type::InstanceIdentifier { .. }
-        | Type::Integer { .. } => false,
-    }
+    ty.is_crypt_hash().then_some(password)
 }
 
 fn hash(schema: &Schema, path: &InstancePath, password: &str, salt: Option<&Salt>) -> Result<Value, Error> {

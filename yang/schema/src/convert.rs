@@ -140,6 +140,7 @@ fn convert(names: &Names, index: usize, node: NodeRef, parent: Option<NodeId>) -
         message: must.message().map(fold),
         app_tag: must.app_tag().map(str::to_owned),
     };
+    let kind = kind(names, node, module);
     Node {
         id: node_id(index),
         parent,
@@ -148,11 +149,11 @@ fn convert(names: &Names, index: usize, node: NodeRef, parent: Option<NodeId>) -
         config: node.has(ffi::LYS_CONFIG_W),
         status: status(node),
         description: node.description().map(fold).filter(|text| !text.is_empty()),
-        kind: kind(names, node, module),
+        flags: flags(node, &kind),
+        kind,
         children: node.children().into_iter().filter_map(|child| names.node(child)).collect(),
         whens: node.whens().into_iter().map(when).collect(),
         musts: node.musts().into_iter().map(must).collect(),
-        flags: flags(node),
     }
 }
 
@@ -225,12 +226,16 @@ impl NodeRef {
     }
 }
 
-fn flags(node: NodeRef) -> Flags {
-    let mut flags = Flags::default();
+/// Who may read a secret can use it, be it a hash that is guessed at elsewhere: it takes a rule that permits it.
+fn flags(node: NodeRef, kind: &NodeKind) -> Flags {
+    let secret = match kind {
+        NodeKind::Leaf { ty, .. } | NodeKind::LeafList { ty, .. } => ty.is_crypt_hash(),
+        _ => false,
+    };
+    let mut flags = Flags { sensitive: secret, default_deny_all: secret, ..Flags::default() };
     for used in node.extensions() {
         match (used.module, used.name) {
             ("cats-types", "on-change") => flags.on_change = true,
-            ("cats-types", "sensitive") => flags.sensitive = true,
             ("cats-types", "hidden") => flags.hidden = true,
             ("cats-types", "compress") => flags.compress = true,
             ("cats-types", "column") => {
@@ -238,7 +243,7 @@ fn flags(node: NodeRef) -> Flags {
             }
             ("cats-types", "alias") => flags.alias = used.argument.map(str::to_owned),
             ("ietf-netconf-acm", "default-deny-write") => flags.default_deny_write = true,
-            ("ietf-netconf-acm", "default-deny-all") => {
+            ("cats-types", "sensitive") | ("ietf-netconf-acm", "default-deny-all") => {
                 flags.default_deny_all = true;
                 flags.sensitive = true;
             }

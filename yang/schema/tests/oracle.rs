@@ -81,7 +81,12 @@ fn constraints_types_and_flags_reach_the_schema() {
     assert_eq!(node("top").description.as_deref(), Some("First line and second."));
     assert!(node("top").flags.compress && node("a").flags.column == Some(2));
     let secret = &node("secret").flags;
-    assert!(secret.sensitive && secret.hidden && secret.alias.as_deref() == Some("password"));
+    assert!(
+        secret.sensitive
+            && secret.default_deny_all
+            && secret.hidden
+            && secret.alias.as_deref() == Some("password")
+    );
     assert!(node("b").flags.default_deny_write && !node("b").flags.sensitive);
     assert!(node("hash").flags.default_deny_all && node("hash").flags.sensitive);
     let NodeKind::List { uniques, max_elements, .. } = &node("item").kind else { panic!() };

@@ -68,6 +68,14 @@ fn every_node_of_configuration_is_ours_or_of_access_control_and_the_deviations_s
     }
 }
 
+/// Whoever reads a hash can guess at the password elsewhere.
+#[test]
+fn hashes_of_passwords_are_shown_to_none_but_who_is_permitted() {
+    let password = find(compiled().schema(), "system/authentication/user/password");
+    assert!(password.flags.default_deny_all && password.flags.sensitive);
+    assert!(!find(compiled().schema(), "system/authentication/user/authorized-key").flags.default_deny_all);
+}
+
 #[test]
 fn every_id_is_larger_than_its_parents_and_names_its_place() {
     for (index, node) in compiled().schema().nodes.iter().enumerate() {

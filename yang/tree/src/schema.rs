@@ -105,7 +105,7 @@ pub struct Node {
 pub struct Flags {
     /// `cats-types:on-change`: state that is pushed when it changes.
     pub on_change: bool,
-    /// `cats-types:sensitive`, `nacm:default-deny-all`: never shown in history or logs.
+    /// `cats-types:sensitive`, `nacm:default-deny-all` and hashes of passwords: never shown in logs.
     pub sensitive: bool,
     /// `nacm:default-deny-write`.
     pub default_deny_write: bool,
@@ -209,6 +209,28 @@ pub struct TypeRef {
     pub module: Option<ModuleId>,
     /// What it resolves to.
     pub base: Type,
+}
+
+impl TypeRef {
+    /// Is it `crypt-hash` of `iana-crypt-hash`? Told by the pattern, which typedefs derived from it have too.
+    pub fn is_crypt_hash(&self) -> bool {
+        match &self.base {
+            Type::String { patterns, .. } => {
+                patterns.iter().any(|pattern| pattern.regex.starts_with("$0$.*|"))
+            }
+            Type::Union(members) => members.iter().any(Self::is_crypt_hash),
+            Type::Leafref { real, .. } => real.is_crypt_hash(),
+            Type::Binary { .. }
+            | Type::Bits(_)
+            | Type::Boolean
+            | Type::Decimal64 { .. }
+            | Type::Empty
+            | Type::Enumeration(_)
+            | Type::Identityref { .. }
+            | Type::InstanceIdentifier { .. }
+            | Type::Integer { .. } => false,
+        }
+    }
 }
 
 /// A resolved type with its restrictions.
