@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -15,6 +16,10 @@ use tokio::time::timeout;
 pub(crate) struct Progress {
     /// Its user is known.
     pub(crate) authenticated: bool,
+    /// A login on it was refused.
+    pub(crate) refused: bool,
+    /// Something came since the last request for a login that the SSH library has shown.
+    pub(crate) unanswered: bool,
     /// NETCONF sessions on it.
     pub(crate) sessions: usize,
     /// It must end now.
@@ -52,9 +57,33 @@ async fn doom(
     }
 }
 
+/// Resolves when a client, refused once, has sent something for which the SSH library has nothing to say within
+/// `patience`.
+///
+/// That is how a second request for the service of authentication goes, which some clients send before each try: RFC
+/// 4253 section 10 has it accepted, or the connection ended. The library does neither, so the client would wait.
+pub(crate) async fn ignored(mut progress: watch::Receiver<Progress>, patience: Duration) {
+    loop {
+        let waits = |now: &Progress| now.unanswered && !now.authenticated;
+        if progress.wait_for(waits).await.is_err() {
+            // The connection has ended.
+            return std::future::pending().await;
+        }
+        loop {
+            match timeout(patience, progress.changed()).await {
+                Err(_) => return,
+                Ok(Err(_)) => return std::future::pending().await,
+                Ok(Ok(())) if waits(&progress.borrow_and_update()) => {}
+                Ok(Ok(())) => break,
+            }
+        }
+    }
+}
+
 /// The guarded stream.
 pub(crate) struct Guarded {
     stream: TcpStream,
+    progress: Arc<watch::Sender<Progress>>,
     doom: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
     reason: &'static str,
 }
@@ -62,13 +91,14 @@ pub(crate) struct Guarded {
 impl Guarded {
     pub(crate) fn new(
         stream: TcpStream,
-        progress: watch::Receiver<Progress>,
+        progress: Arc<watch::Sender<Progress>>,
         listening: watch::Receiver<()>,
         login: Duration,
     ) -> Self {
         // Requests and replies are small and waited for.
         let _ = stream.set_nodelay(true);
-        Self { stream, doom: Some(Box::pin(doom(progress, listening, login))), reason: "" }
+        let doom = Box::pin(doom(progress.subscribe(), listening, login));
+        Self { stream, progress, doom: Some(doom), reason: "" }
     }
 
     fn check(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
@@ -88,7 +118,16 @@ impl AsyncRead for Guarded {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.check(cx)?;
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.progress.send_if_modified(|progress| {
+                let waits = progress.refused && !progress.authenticated;
+                progress.unanswered |= waits;
+                waits
+            });
+        }
+        read
     }
 }
 

@@ -116,6 +116,22 @@ impl Peer {
         self.address
     }
 
+    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// The library has shown a request for a login.
+    fn asked(&self) {
+        self.progress.send_if_modified(|progress| std::mem::take(&mut progress.unanswered));
+    }
+
+    /// The answer to one is no.
+    fn rejected(&self) -> Auth {
+        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.refused, true));
+        let methods = method_set(&self.access().methods);
+        Auth::Reject { proceed_with_methods: Some(methods), partial_success: false }
+    }
+
     fn access(&self) -> Arc<Access> {
         Arc::clone(&self.shared.access.borrow())
     }
@@ -144,7 +160,7 @@ impl Peer {
         let begun = Instant::now();
         let access = self.access();
         if !self.may_try(&access, method) {
-            return rejected(&access);
+            return self.rejected();
         }
         let stored = access.account(user).and_then(|account| account.password.clone());
         let given = password.unwrap_or_default();
@@ -170,7 +186,7 @@ impl Peer {
         // A name that is unknown may be anything that somebody typed at the wrong time, such as a password.
         let user = if access.knows(user) { user } else { "(unknown)" };
         info!(user, peer = %self.address, method = method.name(), "login over SSH refused");
-        rejected(&access)
+        self.rejected()
     }
 
     /// Makes a connection of the channel, or says why not.
@@ -213,10 +229,6 @@ impl Peer {
     }
 }
 
-fn rejected(access: &Access) -> Auth {
-    Auth::Reject { proceed_with_methods: Some(method_set(&access.methods)), partial_success: false }
-}
-
 /// The least multiple of `unit` that `time` fits in.
 fn rounded_up(time: Duration, unit: Duration) -> Duration {
     let units = time.as_nanos().div_ceil(unit.as_nanos().max(1));
@@ -227,7 +239,8 @@ impl Handler for Peer {
     type Error = russh::Error;
 
     async fn auth_none(&mut self, _user: &str) -> Result<Auth, Self::Error> {
-        Ok(rejected(&self.access()))
+        self.asked();
+        Ok(self.rejected())
     }
 
     async fn auth_publickey_offered(
@@ -235,11 +248,13 @@ impl Handler for Peer {
         user: &str,
         offer: PublicKeyOffer<'_>,
     ) -> Result<Auth, Self::Error> {
+        self.asked();
         let accepted = self.key_of(user, offer.public_key, offer.algorithm).await;
         Ok(if accepted.is_some() { Auth::Accept } else { self.refuse(user, Method::PublicKey) })
     }
 
     async fn auth_publickey(&mut self, user: &str, key: VerifiedPublicKey<'_>) -> Result<Auth, Self::Error> {
+        self.asked();
         let Some(name) = self.key_of(user, key.public_key, key.algorithm).await else {
             return Ok(self.refuse(user, Method::PublicKey));
         };
@@ -250,6 +265,7 @@ impl Handler for Peer {
     }
 
     async fn auth_password(&mut self, user: &str, password: &str) -> Result<Auth, Self::Error> {
+        self.asked();
         Ok(self.try_password(user, Some(password.to_owned()), Method::Password).await)
     }
 
@@ -260,12 +276,13 @@ impl Handler for Peer {
         _submethods: &str,
         response: Option<Response<'a>>,
     ) -> Result<Auth, Self::Error> {
+        self.asked();
         let Some(mut response) = response else {
             let access = self.access();
             return Ok(if self.may_try(&access, Method::KeyboardInteractive) {
                 Auth::Partial { name: "".into(), instructions: "".into(), prompts: QUESTION.into() }
             } else {
-                rejected(&access)
+                self.rejected()
             });
         };
         let given = response.next().and_then(|answer| String::from_utf8(answer.to_vec()).ok());

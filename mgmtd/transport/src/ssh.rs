@@ -4,17 +4,18 @@ use crate::access::{Access, Watched};
 use crate::admission::Admission;
 use crate::algorithms::preferred;
 use crate::connection::Connection;
-use crate::guard::{Guarded, Progress};
+use crate::guard::{Guarded, Progress, ignored};
 use crate::host_key::HostKeys;
 use crate::password::Checker;
 use crate::peer::{Peer, Shared, method_set};
 use crate::strangers::Strangers;
-use russh::SshId;
 use russh::keys::PrivateKey;
 use russh::server::Config;
+use russh::{Disconnect, SshId};
 use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -24,6 +25,13 @@ use tracing::{debug, warn};
 
 /// Algorithms of a client that are named in the log, at most.
 const NAMED_ALGORITHMS: usize = 8;
+
+/// So long after a refusal a client may wait for an answer that does not come.
+const IGNORED: Duration = Duration::from_secs(2);
+
+/// What such a client is told.
+const AGAIN: &str =
+    "the service of authentication is given once on a connection: connect again for another try";
 
 /// Accepts NETCONF sessions over SSH, of the users in an [`Access`].
 pub struct SshListener {
@@ -100,7 +108,7 @@ impl SshListener {
                 debug!(peer = %address, bound = limits.per_source, "closed: too many unauthenticated of its source");
                 continue;
             };
-            let guarded = Guarded::new(stream, progress.subscribe(), listening.clone(), limits.login);
+            let guarded = Guarded::new(stream, Arc::clone(&progress), listening.clone(), limits.login);
             let peer = Peer::new(address, place, progress, Arc::clone(&shared));
             tokio::spawn(serve(Arc::clone(&config), guarded, peer, Arc::clone(&strangers)));
         }
@@ -109,9 +117,22 @@ impl SshListener {
 
 /// One connection, to its end.
 async fn serve(config: Arc<Config>, stream: Guarded, peer: Peer, strangers: Arc<Strangers>) {
-    let address = peer.address();
+    let (address, progress) = (peer.address(), peer.progress());
     let outcome = match russh::server::run_stream(config, stream, peer).await {
-        Ok(session) => session.await,
+        Ok(session) => {
+            let handle = session.handle();
+            let mut session = pin!(session);
+            tokio::select! {
+                outcome = &mut session => outcome,
+                () = ignored(progress, IGNORED) => {
+                    debug!(peer = %address, "SSH client ends: it asks for the service of authentication again");
+                    let why = Disconnect::ServiceNotAvailable;
+                    // A connection that is gone has ended, too.
+                    let _ = handle.disconnect(why, AGAIN.to_owned(), String::new()).await;
+                    session.await
+                }
+            }
+        }
         Err(error) => Err(error),
     };
     match outcome {

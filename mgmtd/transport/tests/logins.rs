@@ -255,3 +255,38 @@ async fn ncclient_logs_in_with_a_password() {
     let output = run(python, "").await;
     assert_eq!(text(&output.stdout), "True\ndenied\n", "{}", text(&output.stderr));
 }
+
+/// Paramiko asks for the service of authentication before each try. The library answers it once, so a further try is
+/// ended with a reason, instead of waited for; paramiko's other transport asks once, and tries as often as it may.
+/// Needs python3 with paramiko.
+#[tokio::test(flavor = "multi_thread")]
+async fn paramiko_tries_again_on_a_new_connection_or_asks_for_the_service_once() {
+    let lab = lab().await;
+    let script = "import sys, paramiko\n\
+        def connect(kind):\n\
+        \x20 t = kind(('127.0.0.1', int(sys.argv[1])))\n\
+        \x20 t.auth_timeout = 3600\n\
+        \x20 t.start_client(timeout=30)\n\
+        \x20 return t\n\
+        def attempt(t, what):\n\
+        \x20 try: what(t)\n\
+        \x20 except paramiko.SSHException: return 'no'\n\
+        \x20 return 'in' if t.is_authenticated() else 'no'\n\
+        wrong = paramiko.RSAKey.generate(2048)\n\
+        refused = [lambda t: t.auth_password('bob', 'simsim'), lambda t: t.auth_publickey('bob', wrong)]\n\
+        right = lambda t: t.auth_password('bob', 'sesame')\n\
+        for kind in [paramiko.Transport, paramiko.ServiceRequestingTransport]:\n\
+        \x20 for first in refused:\n\
+        \x20   t = connect(kind)\n\
+        \x20   print(attempt(t, first), attempt(t, right), end=' ')\n\
+        \x20   t.close()\n\
+        t = connect(paramiko.Transport)\n\
+        print(attempt(t, right))\n\
+        t.close()\n";
+    let port = lab.address.port().to_string();
+    let mut python = Command::new("python3");
+    python.args(["-c", script, &port]).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || python.output().unwrap());
+    let output = tokio::time::timeout(PATIENCE, output).await.unwrap().unwrap();
+    assert_eq!(text(&output.stdout), "no no no no no in no in in\n", "{}", text(&output.stderr));
+}
