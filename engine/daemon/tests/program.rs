@@ -35,8 +35,12 @@ impl Daemon {
     }
 
     fn start(dir: &TempDir) -> Self {
+        Self::start_with(dir, Stdio::null())
+    }
+
+    fn start_with(dir: &TempDir, stderr: Stdio) -> Self {
         let run = dir.path().join("run");
-        let child = Self::command(dir).stderr(Stdio::null()).spawn().unwrap();
+        let child = Self::command(dir).stderr(stderr).spawn().unwrap();
         let mut daemon = Self { child, run };
         let id = daemon.child.id().to_string();
         daemon.until("ready", |daemon| {
@@ -188,4 +192,21 @@ fn a_namespace_that_is_not_there_is_named() {
     assert!(!output.status.success());
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("entering the network namespace /run/netns/no-such-namespace"), "{words}");
+}
+
+/// What is logged goes nowhere, and everything else goes on.
+#[tokio::test]
+async fn an_engine_whose_standard_error_is_closed_works_as_any() {
+    let dir = TempDir::new().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut daemon = Daemon::start_with(&dir, writer.into());
+    for _ in 0..2 {
+        let answers =
+            daemon.converse(vec![attach(4), snapshot(4), prepare(4, "base/flow-timeout", "90")]).await;
+        assert!(matches!(&answers[2], Answer::Planned(plan) if plan.revision == 5), "{answers:?}");
+    }
+    let pid = rustix::process::Pid::from_child(&daemon.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(daemon.child.wait().unwrap().success());
 }

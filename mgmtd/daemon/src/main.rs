@@ -50,7 +50,13 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        // To complain of a standard error that takes nothing would be to panic.
+        .log_internal_errors(false)
+        .init();
     let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -416,3 +416,15 @@ fn the_memory_of_big_edits_is_given_back_when_they_are_discarded() {
     }
     assert!(resident() < before + ALLOWED, "{before} before, {} after", resident());
 }
+
+/// What is logged goes nowhere, and everything else goes on.
+#[test]
+fn a_daemon_whose_standard_error_is_closed_serves_as_any() {
+    let place = Place::new();
+    let daemon = place.start_unheard();
+    let mut session = daemon.client();
+    session.commit("<one>1</one>");
+    drop(session);
+    assert!(daemon.client().running().contains("<one>1</one>"));
+    assert!(daemon.terminate().success());
+}

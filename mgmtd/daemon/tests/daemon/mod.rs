@@ -99,12 +99,25 @@ impl Place {
         self.wait_for(command)
     }
 
-    fn wait_for(&self, mut command: Command) -> Daemon {
+    /// Starts a daemon whose standard error nobody reads any more.
+    pub fn start_unheard(&self) -> Daemon {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = self.command();
+        command.arg("--extra-module").arg(self.path("example-knobs.yang")).env("RUST_LOG", "debug");
+        self.wait_for_with(command, writer.into())
+    }
+
+    fn wait_for(&self, command: Command) -> Daemon {
+        self.wait_for_with(command, Stdio::inherit())
+    }
+
+    fn wait_for_with(&self, mut command: Command, stderr: Stdio) -> Daemon {
         let socket = self.path("notify.sock");
         let _ = std::fs::remove_file(&socket);
         let notify = UnixDatagram::bind(&socket).unwrap();
         notify.set_read_timeout(Some(PATIENCE)).unwrap();
-        let child = command.env("NOTIFY_SOCKET", &socket).stderr(Stdio::inherit()).spawn().unwrap();
+        let child = command.env("NOTIFY_SOCKET", &socket).stderr(stderr).spawn().unwrap();
         let daemon = Daemon { child, socket: self.path("run/netconf.sock") };
         let mut word = [0; 64];
         let length = notify.recv(&mut word).expect("the daemon to be ready");
