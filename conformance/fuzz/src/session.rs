@@ -7,7 +7,7 @@ use cats_mgmtd_netconf::{
     Settings, encode, escape_text,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
 const DEPTH: usize = 8;
@@ -62,7 +62,7 @@ fn wire(option: u8, pieces: Pieces, input: &Input<'_>) -> (Vec<u8>, Option<Frami
 /// Everything a session says, each request answered at once.
 fn outputs(message: usize, pieces: &[&[u8]]) -> Vec<Output> {
     let now = Instant::now();
-    let limits = Limits { message, depth: DEPTH, hello: Duration::from_secs(30), idle: None };
+    let limits = Limits { message, depth: DEPTH, ..Limits::default() };
     let settings = Settings { session_id: 7, capabilities: vec!["urn:x?a=1&b=2".to_owned()], limits };
     let mut session = Session::new(settings, now);
     let mut outputs = Vec::new();
@@ -165,6 +165,7 @@ fn replies(outputs: &[Output], greeted: Option<Framing>) {
                 met = true;
             }
             Some(Event::TooBig { size, .. }) => panic!("a reply of {size} bytes"),
+            Some(Event::Discarded { .. }) => panic!("nothing was given up"),
         }
     }
     assert!(!decoder.is_inside(), "half a reply");

@@ -209,7 +209,8 @@ impl Client {
                 Err(error) => self.close(error.into()),
             },
             (Stage::Open, Event::Message(message)) => self.reply(message),
-            (Stage::Closed, Event::Message(_)) => {}
+            // A client gives nothing up.
+            (Stage::Closed, Event::Message(_)) | (_, Event::Discarded { .. }) => {}
         }
     }
 

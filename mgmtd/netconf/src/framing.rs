@@ -50,6 +50,11 @@ pub enum Event {
         /// Its size.
         size: u64,
     },
+    /// A complete message that was given up while it came: [`Decoder::discard`].
+    Discarded {
+        /// Its first bytes, at most [`HEAD`].
+        head: Vec<u8>,
+    },
 }
 
 /// How much of a message above the limit is kept, to find its message-id.
@@ -67,6 +72,8 @@ pub struct Decoder {
     state: State,
     limit: usize,
     message: Vec<u8>,
+    /// The message that has begun is not kept.
+    discarding: bool,
     /// Size of the message so far, also of what was dropped.
     size: u64,
     offset: u64,
@@ -95,6 +102,7 @@ impl Decoder {
             state: State::Eom(0),
             limit,
             message: Vec::new(),
+            discarding: false,
             size: 0,
             offset: 0,
         }
@@ -117,6 +125,18 @@ impl Decoder {
     /// True if the message that has begun is above the limit already.
     pub fn is_too_big(&self) -> bool {
         self.size > (self.limit as u64).saturating_add(self.slack())
+    }
+
+    /// How many bytes the message that has begun takes up.
+    pub fn held(&self) -> usize {
+        self.message.capacity()
+    }
+
+    /// Gives up the message that has begun: what comes of it is dropped, but for its head.
+    pub fn discard(&mut self) {
+        self.discarding = self.is_inside();
+        self.message.truncate(HEAD);
+        self.message.shrink_to_fit();
     }
 
     /// Takes bytes up to the end of one message at most, and says how many.
@@ -214,13 +234,15 @@ impl Decoder {
         let before = self.size;
         self.size += bytes.len() as u64;
         let bound = (self.limit as u64).saturating_add(self.slack());
-        if self.size <= bound {
+        if self.size <= bound && !self.discarding {
+            // A vector that grows by itself doubles.
+            self.message.reserve_exact(bytes.len().max(self.message.len() / 8));
             self.message.extend_from_slice(bytes);
             return;
         }
         let missing = HEAD.saturating_sub(self.message.len()).min(bytes.len());
         self.message.extend_from_slice(bytes.get(..missing).unwrap_or_default());
-        if before <= bound {
+        if before <= bound && !self.discarding {
             self.message.truncate(HEAD);
             self.message.shrink_to_fit();
         }
@@ -237,6 +259,9 @@ impl Decoder {
     fn complete(&mut self) -> Event {
         let size = std::mem::take(&mut self.size);
         let message = std::mem::take(&mut self.message);
+        if std::mem::take(&mut self.discarding) {
+            return Event::Discarded { head: message };
+        }
         if size > self.limit as u64 { Event::TooBig { head: message, size } } else { Event::Message(message) }
     }
 }

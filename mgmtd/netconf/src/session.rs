@@ -30,6 +30,8 @@ pub struct Limits {
     pub message: usize,
     /// Deepest nesting of elements in a message, also answered with `too-big`. 256.
     pub depth: usize,
+    /// A message of more bytes that has come whole waits for [`Session::proceed`]. None does by default.
+    pub at_once: usize,
     /// How long the peer may take for its hello. 30 s.
     pub hello: Duration,
     /// How long a session without a request in progress may be silent; absent: for ever. Absent.
@@ -38,7 +40,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { message: 64 << 20, depth: 256, hello: Duration::from_secs(30), idle: None }
+        Self {
+            message: 64 << 20,
+            depth: 256,
+            at_once: usize::MAX,
+            hello: Duration::from_secs(30),
+            idle: None,
+        }
     }
 }
 
@@ -138,6 +146,8 @@ pub struct Session {
     stage: Stage,
     /// Received and not yet decoded.
     waiting: Vec<u8>,
+    /// A big message that has come whole.
+    whole: Option<Vec<u8>>,
     /// The request in progress.
     current: Option<Current>,
     /// The reply in progress, when its data come in pieces.
@@ -178,6 +188,7 @@ impl Session {
             sending: Framing::EndOfMessage,
             stage: Stage::Hello { deadline: now + settings.limits.hello },
             waiting: Vec::new(),
+            whole: None,
             current: None,
             sent: None,
             refused: Refusals::default(),
@@ -207,7 +218,7 @@ impl Session {
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         match self.stage {
             Stage::Hello { deadline } => Some((deadline, "hello")),
-            Stage::Open if self.current.is_none() => {
+            Stage::Open if self.current.is_none() && self.whole.is_none() => {
                 self.settings.limits.idle.map(|idle| (self.last_heard + idle, "idle"))
             }
             Stage::Open | Stage::Closed => None,
@@ -232,6 +243,36 @@ impl Session {
     /// How many bytes wait behind the request in progress.
     pub fn backlog(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// How many bytes of messages that are not requests yet it holds.
+    pub fn held(&self) -> usize {
+        self.waiting.capacity() + self.decoder.held() + self.whole.as_ref().map_or(0, Vec::capacity)
+    }
+
+    /// Gives up the message that is coming in, for want of memory: the rest of it is dropped as it comes, and then it is
+    /// answered with `resource-denied`.
+    pub fn discard(&mut self) {
+        self.decoder.discard();
+    }
+
+    /// Is a request in progress?
+    pub fn is_asked(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Does a message above [`Limits::at_once`] wait to be carried out?
+    pub fn is_pending(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Carries the message out that waits for it.
+    pub fn proceed(&mut self) {
+        if let Some(message) = self.whole.take() {
+            self.request(&message);
+            drop(message);
+            self.advance();
+        }
     }
 
     /// What was answered with an error without becoming a request.
@@ -314,6 +355,7 @@ impl Session {
             self.stage = Stage::Closed;
             self.current = None;
             self.sent = None;
+            self.whole = None;
             self.waiting = Vec::new();
             self.outputs.push_back(Output::Closed(reason));
         }
@@ -328,7 +370,7 @@ impl Session {
     fn advance(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut used = 0;
-        while self.current.is_none() && self.stage != Stage::Closed {
+        while self.current.is_none() && self.whole.is_none() && self.stage != Stage::Closed {
             let Some(rest) = waiting.get(used..).filter(|rest| !rest.is_empty()) else { break };
             match self.decoder.feed(rest) {
                 Ok((step, event)) => {
@@ -351,7 +393,7 @@ impl Session {
         if self.waiting.is_empty() {
             self.waiting = Vec::new();
         }
-        if self.ended && self.current.is_none() && self.waiting.is_empty() {
+        if self.ended && self.current.is_none() && self.whole.is_none() && self.waiting.is_empty() {
             self.close(CloseReason::Dropped);
         }
     }
@@ -370,15 +412,24 @@ impl Session {
                 }
                 Err(error) => self.close(error.into()),
             },
-            (Stage::Hello { .. }, Event::TooBig { .. }) => self.hello_too_long(),
+            (Stage::Hello { .. }, Event::TooBig { .. } | Event::Discarded { .. }) => self.hello_too_long(),
+            (Stage::Open, Event::Message(message)) if message.len() > self.settings.limits.at_once => {
+                self.whole = Some(message);
+            }
             (Stage::Open, Event::Message(message)) => self.request(&message),
+            (Stage::Open, Event::Discarded { head }) => {
+                let message = "the message was given up, for want of memory while other sessions send big ones, or since \
+                               it stood still: try again later, or send smaller edits";
+                let error = Error::new(ErrorType::Rpc, ErrorTag::ResourceDenied, message);
+                self.refuse(&echo_of_head(&head), error);
+            }
             (Stage::Open, Event::TooBig { head, size }) => {
                 let limit = self.settings.limits.message;
                 let message =
                     format!("the message has {size} bytes, at most {limit} are accepted: send smaller edits");
                 self.refuse(&echo_of_head(&head), Error::new(ErrorType::Rpc, ErrorTag::TooBig, message));
             }
-            (Stage::Closed, Event::Message(_) | Event::TooBig { .. }) => {}
+            (Stage::Closed, Event::Message(_) | Event::TooBig { .. } | Event::Discarded { .. }) => {}
         }
     }
 
