@@ -1,5 +1,6 @@
 //! How many sessions there may be, over all transports.
 
+use crate::room::{Room, Rooms};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -42,6 +43,7 @@ pub enum Refusal {
 pub struct Admission {
     limits: SessionLimits,
     open: Mutex<Open>,
+    rooms: Arc<Rooms>,
 }
 
 #[derive(Debug, Default)]
@@ -74,7 +76,7 @@ impl Open {
 impl Admission {
     /// Nobody is in yet.
     pub fn new(limits: SessionLimits) -> Arc<Self> {
-        Arc::new(Self { limits, open: Mutex::default() })
+        Arc::new(Self { limits, open: Mutex::default(), rooms: Arc::default() })
     }
 
     /// Lets `user` in until the ticket is dropped.
@@ -96,7 +98,13 @@ impl Admission {
         let displaced = Arc::new(Notify::new());
         let silent = Some(Arc::clone(&displaced));
         open.places.insert(id, Place { user: user.to_owned(), silent });
-        Ok(Ticket { admission: Arc::clone(self), id, displaced })
+        let user = user.to_owned();
+        Ok(Ticket { admission: Arc::clone(self), id, user, displaced })
+    }
+
+    /// The memory that sessions share.
+    pub fn rooms(&self) -> &Arc<Rooms> {
+        &self.rooms
     }
 
     /// How many are in.
@@ -114,6 +122,7 @@ impl Admission {
 pub struct Ticket {
     admission: Arc<Admission>,
     id: u64,
+    user: String,
     displaced: Arc<Notify>,
 }
 
@@ -123,6 +132,11 @@ impl Ticket {
         if let Some(place) = self.admission.open().places.get_mut(&self.id) {
             place.silent = None;
         }
+    }
+
+    /// Memory for the messages of the session.
+    pub(crate) fn room(&self) -> Room {
+        Room::new(Arc::clone(&self.admission.rooms), self.user.clone())
     }
 
     /// Ready when another session has taken the place, before [`Ticket::greeted`].

@@ -3,12 +3,14 @@
 use crate::access::Standing;
 use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
+use crate::room::{Room, Rooms};
 use cats_mgmtd_netconf::{CloseReason, DataOf, Hello, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::oneshot;
+use tokio::sync::{SemaphorePermit, oneshot};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -18,6 +20,10 @@ const STALL: Duration = Duration::from_secs(60);
 /// How much is read ahead while the peer does not take what is written; more than this and both wait, until one
 /// side gives way or [`STALL`] passes.
 const READ_AHEAD_WHILE_WRITING: usize = 4 << 20;
+
+/// A message that there is no memory for is given up after so long, and one that takes memory and stands still is too.
+const NO_ROOM: Duration = Duration::from_secs(10);
+const STANDSTILL: Duration = Duration::from_secs(60);
 
 /// What is read at a time, in bytes; every idle session holds so much.
 const BUFFER: usize = 8 << 10;
@@ -68,32 +74,39 @@ pub async fn serve<R: Respond>(
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
     let Connection { stream, channel, ticket, standing, .. } = connection;
-    let mut driver = Driver {
-        stream,
-        session,
-        ender: Ender { kill: Some(kill), ticket, greeted: false, standing },
-        refused: Refusals::default(),
-        ended: false,
-        buffer: vec![0; BUFFER],
-        held: Vec::new(),
-    };
+    let ender = Ender { kill: Some(kill), ticket, greeted: false, standing };
+    let mut driver = Driver::new(stream, session, ender);
+    let rooms = Arc::clone(driver.room.rooms());
+    // Of the big message in progress.
+    let mut turn = None;
     let reason = loop {
         let request = match driver.drain(&mut responder).await {
             Ok(request) => request,
             Err(reason) => break reason,
         };
+        if request.is_none() && driver.session.is_pending() {
+            // Two turns at once would wait for each other.
+            drop(turn.take());
+            turn = driver.turn(&rooms).await;
+            continue;
+        }
         match request {
             Some(_) if !driver.ender.standing_holds() => {
                 break driver.write_held().await.err().unwrap_or(CloseReason::Withdrawn);
             }
             Some(rpc) => {
-                if let Err(reason) = driver.answer(rpc, &mut responder, modules).await {
+                let answered = driver.answer(rpc, &mut responder, (modules, turn.take())).await;
+                if let Err(reason) = answered {
                     break reason;
                 }
             }
-            None => driver.wait().await,
+            None => {
+                turn = None;
+                driver.wait().await;
+            }
         }
     };
+    drop(turn);
     let failed = matches!(reason, CloseReason::Connection(_));
     let status = u32::from(!matches!(reason, CloseReason::CloseSession | CloseReason::Dropped));
     let finish = Connection::finish(&mut *driver.stream, channel.clone(), status);
@@ -114,11 +127,29 @@ struct Driver {
     /// The peer sends no more.
     ended: bool,
     buffer: Vec<u8>,
+    /// Memory for what is not a request yet.
+    room: Room,
+    /// Since when it is not read on for want of memory.
+    hungry: Option<Instant>,
     /// What is to be written with what comes next, unless that takes its time.
     held: Vec<u8>,
 }
 
 impl Driver {
+    fn new(stream: Box<dyn Stream>, session: Session, ender: Ender) -> Self {
+        Self {
+            stream,
+            session,
+            room: ender.ticket.room(),
+            ender,
+            refused: Refusals::default(),
+            ended: false,
+            buffer: vec![0; BUFFER],
+            hungry: None,
+            held: Vec::new(),
+        }
+    }
+
     /// Writes what the session has to say, up to a request or the end; before a request some of it may be held.
     async fn drain<R: Respond>(&mut self, responder: &mut R) -> Result<Option<Rpc>, CloseReason> {
         if self.session.is_greeted() {
@@ -143,7 +174,29 @@ impl Driver {
         self.greet(responder).await;
         self.write_held().await?;
         let _ = self.stream.flush().await;
+        self.room.settle(self.session.held());
         Ok(None)
+    }
+
+    /// Carries a big message out when no other one is.
+    async fn turn<'r>(&mut self, rooms: &'r Rooms) -> Option<SemaphorePermit<'r>> {
+        let turn = tokio::select! {
+            biased;
+            reason = self.ender.ended() => {
+                self.session.close(reason);
+                return None;
+            }
+            turn = rooms.turn() => turn,
+        };
+        tokio::task::block_in_place(|| self.session.proceed());
+        self.room.settle(self.session.held());
+        // What was refused has its answer.
+        turn.filter(|_| self.session.is_asked())
+    }
+
+    /// May more be read, as far as memory goes?
+    fn has_room(&mut self) -> bool {
+        self.room.holds(self.session.held() + BUFFER)
     }
 
     /// Takes what is to be written, and writes what is more than goes together.
@@ -176,7 +229,8 @@ impl Driver {
         let mut stall = pin!(sleep(STALL));
         let mut rest = bytes;
         while !rest.is_empty() {
-            let may_read = !self.ended && self.session.backlog() < READ_AHEAD_WHILE_WRITING;
+            let more = !self.ended && self.session.backlog() < READ_AHEAD_WHILE_WRITING;
+            let may_read = more && self.room.holds(self.session.held() + BUFFER);
             tokio::select! {
                 biased;
                 reason = self.ender.ended() => return Err(reason),
@@ -210,12 +264,12 @@ impl Driver {
         &mut self,
         rpc: Rpc,
         responder: &mut R,
-        modules: &(dyn Modules + Send + Sync),
+        (modules, turn): (&(dyn Modules + Send + Sync), Option<SemaphorePermit<'_>>),
     ) -> Result<(), CloseReason> {
         let mut answer = pin!(responder.respond(rpc));
         let mut written = Ok(());
         let response = loop {
-            let may_read = !self.ended && self.session.wants_input();
+            let may_read = !self.ended && self.session.wants_input() && self.has_room();
             tokio::select! {
                 biased;
                 reason = self.ender.ended() => {
@@ -228,6 +282,7 @@ impl Driver {
                 () = yield_now(), if !self.held.is_empty() => written = self.write_held().await,
             }
         };
+        drop(turn);
         written?;
         match response {
             Response::Reply(reply) => self.session.reply(reply, modules, Instant::now().into_std()),
@@ -258,24 +313,34 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for bytes, for time, or for the end.
+    /// Waits for bytes, for time, for memory, or for the end.
     async fn wait(&mut self) {
         if self.ended {
             // Only now, with all that was read handed over.
             return self.session.handle_eof();
         }
         let due = self.session.poll_timeout().map(|(due, _)| Instant::from_std(due));
-        let timer = async {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            }
+        let freed = self.room.rooms().freed();
+        let fed = self.has_room();
+        let given_up = match self.hungry {
+            _ if fed && !self.room.is_used() => None,
+            _ if fed => Some(Instant::now() + STANDSTILL),
+            hungry => Some(*self.hungry.insert(hungry.unwrap_or_else(Instant::now)) + NO_ROOM),
         };
         tokio::select! {
             biased;
             reason = self.ender.ended_between_requests() => self.session.close(reason),
-            read = self.stream.read(&mut self.buffer) => self.ended = self.took(read),
-            () = timer => self.session.handle_timeout(Instant::now().into_std()),
+            read = self.stream.read(&mut self.buffer), if fed => {
+                self.hungry = None;
+                self.ended = self.took(read);
+            }
+            () = freed, if !fed => {}
+            () = at(given_up) => {
+                self.hungry = None;
+                self.session.discard();
+                self.room.settle(self.session.held());
+            }
+            () = at(due) => self.session.handle_timeout(Instant::now().into_std()),
         }
     }
 
@@ -289,6 +354,14 @@ impl Driver {
                 false
             }
         }
+    }
+}
+
+/// Never, without a time.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

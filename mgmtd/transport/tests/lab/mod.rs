@@ -7,8 +7,8 @@ use cats_mgmtd_netconf::{
     CloseReason, DataOf, Limits, NoModules, Operation, Refusals, Reply, Rpc, Session, Settings,
 };
 use cats_mgmtd_transport::{
-    Access, Account, Accounts, Admission, Connection, HostKeys, LocalListener, Method, Respond, Response,
-    SessionLimits, SshLimits, SshListener, StoredPassword, Users, serve,
+    Access, Account, Accounts, Admission, Connection, FREE, HostKeys, LocalListener, Method, Respond,
+    Response, Rooms, SessionLimits, SshLimits, SshListener, StoredPassword, Users, serve,
 };
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,8 @@ impl Default for Setup {
 pub struct Lab {
     pub dir: TempDir,
     pub address: SocketAddr,
+    /// Memory of the sessions.
+    pub rooms: Arc<Rooms>,
     /// Who may log in.
     pub access: watch::Sender<Arc<Access>>,
     /// Requests answered so far.
@@ -124,6 +126,7 @@ impl Lab {
             limits: setup.ssh,
         }));
         let admission = Admission::new(setup.sessions);
+        let rooms = Arc::clone(admission.rooms());
         let any = "127.0.0.1:0".parse().unwrap();
         let ssh = SshListener::bind(any, keys, watched, Arc::clone(&admission)).await.unwrap();
         let address = ssh.local_addr().unwrap();
@@ -138,7 +141,7 @@ impl Lab {
             tokio::spawn(local.run(accepted)),
             tokio::spawn(sessions(connections, echo, ended_sender, kill_sender)),
         ];
-        Self { dir, address, access, answered, ended, kills, tasks }
+        Self { dir, address, rooms, access, answered, ended, kills, tasks }
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -223,7 +226,8 @@ async fn sessions(
     let mut session_id = 0;
     while let Some(connection) = connections.recv().await {
         session_id += 1;
-        let settings = Settings { session_id, capabilities: Vec::new(), limits: Limits::default() };
+        let limits = Limits { at_once: FREE, ..Limits::default() };
+        let settings = Settings { session_id, capabilities: Vec::new(), limits };
         let session = Session::new(settings, Instant::now());
         let (killer, kill) = oneshot::channel();
         kills.try_send(killer).unwrap();
