@@ -66,6 +66,38 @@ fn denied(reply: &str) {
     assert!(reply.contains("<error-tag>access-denied</error-tag>"), "{reply}");
 }
 
+const SAVE: &str =
+    "<copy-config><target><url>file:///a.xml</url></target><source><running/></source></copy-config>";
+const LOAD: &str =
+    "<copy-config><target><candidate/></target><source><url>file:///a.xml</url></source></copy-config>";
+
+#[test]
+fn hashes_of_passwords_and_files_of_others_are_not_for_every_user() -> Result<()> {
+    let server = Server::start("access-control-secrets")?;
+    let mut root = server.node.netconf()?;
+    commit(&mut root, &user("ada", &rule("knob", "/g:gear/g:knob", "*", "permit")))?;
+    commit(&mut root, &gear("<knob>1</knob>"))?;
+    let edit = "<edit-config><target><candidate/></target><url>file:///a.xml</url></edit-config>";
+    let replies = ask(&server, "ada", &[GET, SAVE, edit])?;
+    assert!(replies[0].contains("<name>ada</name>") && !replies[0].contains("password"), "{}", replies[0]);
+    assert!(replies[1].contains("<ok/>"), "{}", replies[1]);
+    // What is in it is as if she had sent it: her own user she may not write.
+    assert!(replies[2].contains("<ok/>") || replies[2].contains("access-denied"), "{}", replies[2]);
+    assert!(root.call(LOAD)?.contains("no such file"), "each has files of its own");
+    // The administrator's backup is whole.
+    root.succeed("<discard-changes/>")?;
+    root.succeed(SAVE)?;
+    let before = root.succeed(GET)?;
+    assert!(before.contains("<password>$6$"), "{before}");
+    root.succeed("<edit-config><target><candidate/></target><config><system xmlns=\"urn:ietf:params:xml:ns:yang:ietf-system\" \
+                  xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\" nc:operation=\"delete\"/></config></edit-config>")?;
+    root.commit()?;
+    root.succeed(LOAD)?;
+    root.commit()?;
+    assert_eq!(root.succeed(GET)?.split("<data").nth(1), before.split("<data").nth(1));
+    Ok(())
+}
+
 /// The cases A04, A05, A08, A13, A15 and P58, over SSH.
 #[test]
 fn a_user_of_the_configuration_is_governed_by_rules_and_the_administrator_is_not() -> Result<()> {

@@ -14,6 +14,7 @@ const MANAGEMENT: &[(&str, &str)] = &[
     ("/ietf-netconf-acm:nacm/", "mgmtd/daemon/tests/access.rs"),
     ("/ietf-system:system/", "mgmtd/daemon/src/logins.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/ssh/", "mgmtd/daemon/src/logins.rs"),
+    ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/", "mgmtd/daemon/src/limits.rs"),
 ];
 
 /// Leafs for people only.

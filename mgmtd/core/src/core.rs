@@ -439,11 +439,14 @@ impl Core {
         }
     }
 
+    pub(crate) fn user_of(&self, session: SessionId) -> String {
+        self.sessions.get(session).map(|session| session.peer.user.clone()).unwrap_or_default()
+    }
+
     fn may_invoke(&mut self, session: SessionId, request: &Request) -> Result<(), Error> {
         let Some((module, operation)) = nacm::operation_of(request) else { return Ok(()) };
         let access = self.access(session);
-        access.may_invoke(module, operation)?;
-        if request.names_file() { access.may_use_files() } else { Ok(()) }
+        access.may_invoke(module, operation)
     }
 
     pub(crate) fn ticket(&mut self) -> Ticket {
@@ -457,8 +460,7 @@ impl Core {
         if let Err(errors) = &answer
             && let Some(why) = self.nacm.count_denied(errors)
         {
-            let user =
-                self.sessions.get(session).map(|session| session.peer.user.clone()).unwrap_or_default();
+            let user = self.user_of(session);
             self.outputs.push_back(Output::Event(Event::Denied { session, user, why: why.clone() }));
         }
         if !self.sessions.count(session, |counts| counts.errors = counts.errors.saturating_add(failed)) {

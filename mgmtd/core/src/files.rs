@@ -1,5 +1,5 @@
 //! Configurations in files (the capability `:url`, RFC 6241 section 8.8): what waits for a file that is read or written
-//! elsewhere.
+//! elsewhere. Each user has files of its own, so what is in them is as if it had stood in the request.
 
 use crate::core::Core;
 use crate::nacm::Access;
@@ -46,7 +46,8 @@ impl Core {
             return Err(vec![error.with(ErrorInfo::BadElement("url".to_owned()))]);
         }
         let ticket = self.wait_for_file(session, Some(request));
-        self.outputs.push_back(Output::Fetch { ticket, url, default });
+        let user = self.user_of(session);
+        self.outputs.push_back(Output::Fetch { ticket, user, url, default });
         Ok(None)
     }
 
@@ -74,12 +75,14 @@ impl Core {
     pub(crate) fn store(&mut self, session: SessionId, url: String, tree: Tree) {
         let ticket = self.wait_for_file(session, None);
         let content = Reading::new(tree, Selection::default(), Access::FULL);
-        self.outputs.push_back(Output::Store { ticket, url, content });
+        let user = self.user_of(session);
+        self.outputs.push_back(Output::Store { ticket, user, url, content });
     }
 
     pub(crate) fn remove(&mut self, session: SessionId, url: String) {
         let ticket = self.wait_for_file(session, None);
-        self.outputs.push_back(Output::Remove { ticket, url });
+        let user = self.user_of(session);
+        self.outputs.push_back(Output::Remove { ticket, user, url });
     }
 
     fn wait_for_file(&mut self, session: SessionId, request: Option<Request>) -> Ticket {

@@ -3,7 +3,7 @@
 //! The rules are those of `/nacm` in running. They are compiled when that changed, and hold for open sessions from the
 //! next request on. Decisions are pure: an [`Access`] is what one session may do, and can be taken elsewhere.
 //!
-//! - an operation: [`Access::may_invoke`], before anything else; with a file, [`Access::may_use_files`]
+//! - an operation: [`Access::may_invoke`], before anything else
 //! - what is read: [`Access::readable`], before filters, so that these select among what is readable only
 //! - what is written: [`Access::may_request`] looks at the request, [`Access::may_change`] at the difference that it
 //!   makes, [`Access::without_hidden_edits`] at the errors
@@ -99,15 +99,6 @@ impl Access {
             None => true,
             Some(rules) => rules.reads_all(),
         }
-    }
-
-    /// May files of URLs be used? They hold what others saved, whose parts no rule knows: who uses them learns what is in
-    /// them, if only by errors, and writes over what somebody may restore. So it takes the right to read everything.
-    ///
-    /// # Errors
-    /// `access-denied`.
-    pub fn may_use_files(&self) -> Result<(), Error> {
-        if self.reads_all() { Ok(()) } else { Err(denial::of_files()) }
     }
 
     /// The part of `tree` that may be read: the tree itself when that is all. Defaults in use must be in it already,

@@ -34,12 +34,12 @@ pub enum Output {
     Record { ticket: Ticket, group: Vec<Recorded> },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
-    /// Read the configuration in a file, as [`Config::read`] does: [`crate::Core::handle_fetched`].
-    Fetch { ticket: Ticket, url: String, default: DefaultOperation },
-    /// Write a `<config>` element with this content into a file, in place of what it held: [`crate::Core::handle_stored`].
-    Store { ticket: Ticket, url: String, content: Reading },
-    /// Delete a file: [`crate::Core::handle_stored`].
-    Remove { ticket: Ticket, url: String },
+    /// Read the configuration in a file of this user, as [`Config::read`] does: [`crate::Core::handle_fetched`].
+    Fetch { ticket: Ticket, user: String, url: String, default: DefaultOperation },
+    /// Write a `<config>` element with this content into a file of this user, in place of what it held: [`crate::Core::handle_stored`].
+    Store { ticket: Ticket, user: String, url: String, content: Reading },
+    /// Delete a file of this user: [`crate::Core::handle_stored`].
+    Remove { ticket: Ticket, user: String, url: String },
     /// Make up the configurations of these revisions, on the way back from running, which has this revision:
     /// [`crate::Core::handle_recalled`].
     Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },

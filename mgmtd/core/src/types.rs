@@ -301,19 +301,6 @@ impl Request {
             _ => None,
         }
     }
-
-    /// Does it read, write or delete a file?
-    pub(crate) fn names_file(&self) -> bool {
-        match self {
-            Request::CopyConfig { target: Target::Url(_), .. }
-            | Request::DeleteConfig { target: Target::Url(_) } => true,
-            Request::EditConfig(edit) => edit.config.url().is_some(),
-            Request::EditData { config, .. }
-            | Request::CopyConfig { source: Source::Config(config), .. }
-            | Request::Validate { source: Source::Config(config) } => config.url().is_some(),
-            _ => false,
-        }
-    }
 }
 
 /// `edit-config`.

@@ -23,7 +23,10 @@ fn file(url: &str) -> Target {
 /// The ticket of the file that is to be read.
 fn fetched(node: &mut Node, wanted: &str) -> (Ticket, DefaultOperation) {
     match node.told.pop() {
-        Some(Output::Fetch { ticket, url, default }) if url == wanted => (ticket, default),
+        Some(Output::Fetch { ticket, user, url, default }) if url == wanted => {
+            assert_eq!(user, "ada", "each has files of its own");
+            (ticket, default)
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -96,8 +99,8 @@ fn a_datastore_or_another_file_is_copied_to_a_file_as_it_is_at_that_time() {
             node.core.handle_fetched(from, Ok(config("<knob>2</knob>")), node.now);
             node.drain();
         }
-        let Some(Output::Store { ticket, url, content }) = node.told.pop() else { panic!() };
-        assert_eq!((url.as_str(), node.reply(a)), ("one", None));
+        let Some(Output::Store { ticket, user, url, content }) = node.told.pop() else { panic!() };
+        assert_eq!((user.as_str(), url.as_str(), node.reply(a)), ("ada", "one", None));
         assert!(content.to_xml(&node.schema).unwrap().contains(&format!("<knob>{value}</knob>")));
         node.core.handle_stored(ticket, Ok(()));
         node.drain();
@@ -121,8 +124,8 @@ fn a_file_is_deleted_and_a_failure_is_told() {
     let a = node.open("ada");
     for result in [Ok(()), Err(Error::protocol(ErrorTag::InvalidValue, "there is no such file"))] {
         node.send(a, Request::DeleteConfig { target: file("one") });
-        let Some(Output::Remove { ticket, url }) = node.told.pop() else { panic!() };
-        assert_eq!(url, "one");
+        let Some(Output::Remove { ticket, user, url }) = node.told.pop() else { panic!() };
+        assert_eq!((user.as_str(), url.as_str()), ("ada", "one"));
         node.core.handle_stored(ticket, result.clone());
         node.drain();
         let expected = result.map_or_else(|error| Reply::Errors(vec![error]), |()| Reply::Ok);

@@ -7,8 +7,8 @@ mod node;
 
 use acm::{config, deny, edit_with, in_bench, merge, nacm_of, permit, rule, user};
 use cats_mgmtd_core::{
-    Config, Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, NmdaDatastore, Output,
-    Reply, Request, Resolution, Selection, SessionId, Source, Target, TestOption,
+    Config, Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, Output, Reply, Request,
+    Resolution, Selection, SessionId, Source, Target, TestOption,
 };
 use cats_yang_tree::Defaults;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -410,43 +410,36 @@ fn copying_a_datastore_takes_along_what_may_be_read_and_needs_the_rights_for_the
     assert_eq!(two.refused(whole).tag, AccessDenied);
 }
 
-/// A file has what others saved: its errors tell what is hidden, and who writes over it changes what they restore.
+/// Each has files of its own, so what is read from one is as if the request had it.
 #[test]
-fn files_of_urls_are_for_who_may_read_everything() {
+fn a_user_uses_its_files_whatever_it_may_read_and_saves_what_it_may_read() {
     let url = || "file:///a".to_owned();
-    let at = || Config::at(url());
-    let requests = || {
-        let copy = |target, source| Request::CopyConfig { target, source, with_defaults: None };
-        let edit = merge("");
-        let Request::EditConfig(edit) = edit else { panic!() };
-        let default_operation = DefaultOperation::Merge;
-        [
-            copy(Target::Url(url()), Source::Datastore(Running)),
-            copy(Target::Datastore(Candidate), Source::Config(at())),
-            copy(Target::Url("file:///b".to_owned()), Source::Config(at())),
-            Request::EditConfig(Edit { config: at(), ..edit }),
-            Request::EditData { datastore: NmdaDatastore::Candidate, default_operation, config: at() },
-            Request::Validate { source: Source::Config(at()) },
-            Request::DeleteConfig { target: Target::Url(url()) },
-        ]
-    };
-    let operation = rule("gone", "<rpc-name>delete-config</rpc-name>", "exec", true);
-    for request in requests() {
-        let mut two = Two::with_rules(std::slice::from_ref(&operation));
-        let error = two.refused(request);
-        assert_eq!((error.tag, error.path), (AccessDenied, None));
-        assert!(two.node.told.is_empty(), "nothing was asked of the file");
+    let copy = |target, source| Request::CopyConfig { target, source, with_defaults: None };
+    let mut two = Two::with_rules(&[deny("/pb:bench/pb:knob", "*"), permit("/pb:bench/pb:item", "*")]);
+    two.has(ITEMS);
+    let root = two.root;
+    two.node.ok(root, merge(&in_bench("<knob>9</knob>")));
+    let ada = two.ada;
+    two.node.send(ada, copy(Target::Url(url()), Source::Datastore(Candidate)));
+    let Some(Output::Store { user, content, ticket, .. }) = two.node.told.pop() else { panic!() };
+    let saved = content.to_xml(&two.node.schema).unwrap();
+    assert_eq!(user, "ada");
+    assert!(saved.contains("<item>") && !saved.contains("<knob>"), "{saved}");
+    two.node.core.handle_stored(ticket, Ok(()));
+    two.node.drain();
+    assert_eq!(two.node.reply(ada), Some(Reply::Ok));
+    for (content, permitted) in [("<item><name>z</name></item>", true), ("<knob>8</knob>", false)] {
+        let Request::EditConfig(edit) = merge("") else { panic!() };
+        two.node.send(ada, Request::EditConfig(Edit { config: Config::at(url()), ..edit }));
+        let Some(Output::Fetch { user, ticket, .. }) = two.node.told.pop() else { panic!() };
+        assert_eq!(user, "ada");
+        let now = two.node.now;
+        two.node.core.handle_fetched(ticket, Ok(config(&in_bench(content))), now);
+        two.node.drain();
+        assert_eq!(two.node.reply(ada) == Some(Reply::Ok), permitted, "{content}");
     }
-    for request in requests() {
-        let mut two = Two::with_rules(&[operation.clone(), rule("all", "", "read", true)]);
-        let ada = two.ada;
-        two.node.send(ada, request);
-        let asked = matches!(
-            two.node.told.pop(),
-            Some(Output::Store { .. } | Output::Fetch { .. } | Output::Remove { .. })
-        );
-        assert!(asked, "the file is used");
-    }
+    let gone = Request::DeleteConfig { target: Target::Url(url()) };
+    assert_eq!(two.refused(gone).tag, AccessDenied, "the operation takes a rule, as ever");
 }
 
 #[test]

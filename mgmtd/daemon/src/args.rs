@@ -1,7 +1,7 @@
 //! The command line: only what exists is offered.
 
 use cats_mgmtd_netconf::Limits;
-use cats_mgmtd_transport::SessionLimits;
+use cats_mgmtd_transport::{FREE, SessionLimits};
 use clap::Parser;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -71,6 +71,7 @@ impl Args {
     pub(crate) fn message_limits(&self) -> Limits {
         Limits {
             message: usize::try_from(self.max_message_bytes).unwrap_or(usize::MAX),
+            at_once: FREE,
             idle: self.idle_timeout.map(Duration::from_secs),
             ..Limits::default()
         }

@@ -5,6 +5,7 @@
 
 use crate::engine::{self, ToEngine};
 use crate::files::Files;
+use crate::limits::Limits;
 use crate::logins::Logins;
 use crate::rules::Rules;
 use crate::{content, oracle, recorder};
@@ -74,6 +75,8 @@ pub(crate) struct Workers {
     pub(crate) recorder: mpsc::Sender<recorder::Job>,
     /// Those of URLs.
     pub(crate) files: Files,
+    /// What they, and others, go by.
+    pub(crate) limits: watch::Sender<Limits>,
     /// The revision of running, for the next attach.
     pub(crate) revision: watch::Sender<u64>,
 }
@@ -290,9 +293,13 @@ impl Hub {
             Output::ReadState { component, ticket, paths } => {
                 self.tell(component, ToEngine::ReadState { ticket, paths });
             }
-            Output::Fetch { ticket, url, default } => self.workers.files.fetch(ticket, url, default),
-            Output::Store { ticket, url, content } => self.workers.files.store(ticket, url, content),
-            Output::Remove { ticket, url } => self.workers.files.remove(ticket, url),
+            Output::Fetch { ticket, user, url, default } => {
+                self.workers.files.fetch(ticket, (user, url), default);
+            }
+            Output::Store { ticket, user, url, content } => {
+                self.workers.files.store(ticket, (user, url), content);
+            }
+            Output::Remove { ticket, user, url } => self.workers.files.remove(ticket, (user, url)),
             Output::Event(event) => self.happened(event),
         }
     }
@@ -348,6 +355,8 @@ impl Hub {
                 self.rules.follow(&self.schema, changes);
                 let (_, running) = self.core.running();
                 self.logins.follow(&self.schema, running, changes, self.rules.ssh());
+                let limits = Limits::of(self.rules.limits());
+                self.workers.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
             }
             Event::CommitFailed { by, errors } => {
                 tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");

@@ -12,6 +12,7 @@ mod exec;
 mod files;
 mod history;
 mod hub;
+mod limits;
 mod logins;
 mod oracle;
 mod random;
@@ -27,6 +28,8 @@ use cats_mgmtd_transport::{Access, Admission, Connection, HostKeys, LocalListene
 use clap::Parser;
 use files::Files;
 use hub::{Hub, HubSender, Input, Workers};
+use limits::Limits;
+use rules::Rules;
 use startup::{Ready, StartError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -92,10 +95,10 @@ async fn run(args: Args) -> Result<(), StartError> {
         (startup::sessions(&args), sender.clone()),
     )
     .map_err(thread("recorder"))?;
-    let limit = args.message_limits().message;
-    let files = Files::new(args.state_dir.join("url"), limit, Arc::clone(&schema), sender.clone());
+    let (limits, limited, admission) = admission(&args, &rules);
+    let files = Files::new(&args, limited, Arc::clone(&schema), sender.clone());
     let access = logins.subscribe();
-    let workers = Workers { oracle, recorder, files, revision };
+    let workers = Workers { oracle, recorder, files, limits, revision };
     let hub = Hub::new(core, (rules, logins), Arc::clone(&schema), workers);
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared {
@@ -107,7 +110,7 @@ async fn run(args: Args) -> Result<(), StartError> {
         memory: session::Memory::default(),
     });
     let (alive, sessions) = mpsc::channel(1);
-    let listeners = listen(&args, shared, access, alive).await?;
+    let listeners = listen(&args, (shared, admission), access, alive).await?;
     let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
     tokio::spawn(engine::run(socket, identity, revisions, sender.clone()));
     ready_file.announce()?;
@@ -121,6 +124,14 @@ async fn run(args: Args) -> Result<(), StartError> {
     listeners.abort();
     shut_down(sender, hub, recording, sessions).await;
     Ok(())
+}
+
+/// Counts the sessions, and keeps what they take up to the limits that are configured.
+fn admission(args: &Args, rules: &Rules) -> (watch::Sender<Limits>, watch::Receiver<Limits>, Arc<Admission>) {
+    let (limits, limited) = watch::channel(Limits::of(rules.limits()));
+    let admission = Admission::new(args.session_limits());
+    tokio::spawn(limits::follow(limited.clone(), Arc::clone(admission.rooms())));
+    (limits, limited, admission)
 }
 
 /// Lets a commit that is on its way end, closes the sessions, and waits until the journal is closed.
@@ -149,11 +160,10 @@ async fn shut_down(
 /// Starts the listeners and the task that makes sessions of what they accept; aborting that ends them all.
 async fn listen(
     args: &Args,
-    shared: Arc<session::Shared>,
+    (shared, admission): (Arc<session::Shared>, Arc<Admission>),
     access: watch::Receiver<Arc<Access>>,
     alive: mpsc::Sender<()>,
 ) -> Result<tokio::task::AbortHandle, StartError> {
-    let admission = Admission::new(args.session_limits());
     let (accepted, mut connections) = mpsc::channel::<Connection>(ACCEPTED);
     let path = args.run_dir.join("netconf.sock");
     let local = LocalListener::bind(&path, Arc::clone(&admission))

@@ -3,7 +3,7 @@
 
 use crate::{content, engine};
 use cats_engine_core::config::{Checked, Violation};
-use cats_yang_model::generated::cats_system::Ssh;
+use cats_yang_model::generated::cats_system::{Limits, Ssh};
 use cats_yang_model::{ApplyError, Config};
 use cats_yang_tree::error::{Error, ErrorTag, Path};
 use cats_yang_tree::schema::Schema;
@@ -26,6 +26,11 @@ impl Rules {
     /// How users log in over SSH.
     pub(crate) fn ssh(&self) -> &Ssh {
         &self.running.config().cats.system.ssh
+    }
+
+    /// What clients may take up.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.running.config().cats.system.limits
     }
 
     /// What is wrong with running after `changes`, at a cost that follows them.

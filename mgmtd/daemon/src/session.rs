@@ -16,10 +16,13 @@ use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// A request or reply of so many bytes leaves memory behind that is worth giving back.
 const BIG: usize = 4 << 20;
+
+/// So many filters and comparisons are evaluated at a time.
+const EVALUATIONS: usize = 2;
 
 /// What all sessions share.
 #[derive(Debug)]
@@ -33,11 +36,19 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
 }
 
-/// Gives the memory of big configurations back to the system once they are freed.
-#[derive(Debug, Default)]
+/// Bounds memory, and gives that of big configurations back to the system once they are freed.
+#[derive(Debug)]
 pub(crate) struct Memory {
     /// A datastore may hold a big configuration, which a later request frees.
     held: AtomicBool,
+    /// Of filters and comparisons, which take memory while they are evaluated.
+    evaluations: Semaphore,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { held: AtomicBool::new(false), evaluations: Semaphore::new(EVALUATIONS) }
+    }
 }
 
 impl Memory {
@@ -198,7 +209,10 @@ impl Responder {
         let schema = &self.shared.schema;
         let view = match reading.view_at_once(schema) {
             Some(view) => Ok(view),
-            None => tokio::task::block_in_place(|| reading.view(schema)),
+            None => {
+                let _turn = self.shared.memory.evaluations.acquire().await;
+                tokio::task::block_in_place(|| reading.view(schema))
+            }
         };
         match view {
             Ok(view) => Response::Data { of, pieces: Box::new(view.pieces_with(Arc::clone(schema))) },
@@ -214,7 +228,10 @@ impl Responder {
 impl Responder {
     /// The difference is made here, in the session's own time.
     async fn comparison(&self, comparison: &Comparison, revisions: bool) -> netconf::Reply {
-        match tokio::task::block_in_place(|| comparison.edits(&self.shared.schema)) {
+        let turn = self.shared.memory.evaluations.acquire().await;
+        let edits = tokio::task::block_in_place(|| comparison.edits(&self.shared.schema));
+        drop(turn);
+        match edits {
             Ok(edits) => {
                 let edits =
                     edits.map(|edits| edits.into_iter().map(retrieval::patch_edit).collect::<Vec<_>>());

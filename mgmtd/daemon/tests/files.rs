@@ -9,6 +9,12 @@ use daemon::{NS, Place, edit, text_of};
 
 const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
 
+/// The directory of the only user.
+fn home(place: &Place) -> std::path::PathBuf {
+    let mut homes = std::fs::read_dir(place.path("state/url")).unwrap();
+    homes.next().unwrap().unwrap().path()
+}
+
 fn copy(target: &str, source: &str) -> String {
     format!("<copy-config><target>{target}</target><source>{source}</source></copy-config>")
 }
@@ -26,7 +32,7 @@ fn a_configuration_is_saved_to_a_file_loaded_validated_and_deleted() {
     assert!(session.hello.capabilities.iter().any(|uri| uri == capability));
     session.commit("<one>1</one><item><name>a&lt;b</name></item>");
     session.ok(&copy(&url("saved.xml"), "<running/>"));
-    let saved = std::fs::read_to_string(place.path("state/url/saved.xml")).unwrap();
+    let saved = std::fs::read_to_string(home(&place).join("saved.xml")).unwrap();
     assert!(
         saved.starts_with(&format!("<config xmlns=\"{BASE}\">")) && saved.contains("<one>1</one>"),
         "{saved}"
@@ -53,8 +59,8 @@ fn an_edit_takes_its_operations_from_a_file_and_reports_what_is_wrong_with_them(
     let daemon = place.start();
     let mut session = daemon.client();
     session.commit("<one>1</one>");
-    std::fs::create_dir_all(place.path("state/url")).unwrap();
-    let file = |name: &str, text: &str| std::fs::write(place.path("state/url").join(name), text).unwrap();
+    session.ok(&copy(&url("first.xml"), "<running/>"));
+    let file = |name: &str, text: &str| std::fs::write(home(&place).join(name), text).unwrap();
     let config = |inner: &str| {
         format!("<config xmlns=\"{BASE}\" xmlns:nc=\"{BASE}\"><knobs xmlns=\"{NS}\">{inner}</knobs></config>")
     };
@@ -87,9 +93,15 @@ fn no_url_leads_out_of_the_directory() {
     let daemon = place.start();
     let mut session = daemon.client();
     session.commit("<one>1</one>");
-    std::fs::create_dir_all(place.path("state/url")).unwrap();
-    std::os::unix::fs::symlink(place.path("state"), place.path("state/url/up")).unwrap();
-    for name in ["../running.journal", "%2e%2e/running.journal", "up/running.journal", "/etc/passwd"] {
+    session.ok(&copy(&url("first.xml"), "<running/>"));
+    std::os::unix::fs::symlink(place.path("state"), home(&place).join("up")).unwrap();
+    for name in [
+        "~root/first.xml",
+        "../running.journal",
+        "%2e%2e/running.journal",
+        "up/running.journal",
+        "/etc/passwd",
+    ] {
         for operation in [
             copy("<candidate/>", &url(name)),
             copy(&url(name), "<running/>"),

@@ -13,13 +13,6 @@ pub(super) fn of_operation(name: &str) -> Error {
     Error::protocol(ErrorTag::AccessDenied, format!("you may not use <{name}>: {REMEDY}"))
 }
 
-/// The refusal of the files of URLs.
-pub(super) fn of_files() -> Error {
-    let message = "you may not use the files of URLs, which hold what others saved: it takes rules of \
-                   ietf-netconf-acm that permit to read everything";
-    Error::protocol(ErrorTag::AccessDenied, message)
-}
-
 /// The refusal of an access to data; `path` only where the user may know it.
 pub(super) fn of_data(schema: &Schema, operation: AccessOperation, path: Option<&InstancePath>) -> Error {
     let what = path.and_then(InstancePath::node).map(|node| schema.node(node).name.as_str());

@@ -174,6 +174,66 @@ impl Ssh {
     }
 }
 
+/// What clients may take up, all together. The bounds on the number of sessions, and on one message, are
+/// options of cats-mgmtd.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Limits {
+    /// For messages of all sessions that have not come whole yet, above 256 KiB each. A session that needs
+    /// more than is left is not read on; when there is still no room after 10 seconds, its message is
+    /// dropped as it comes and answered with resource-denied. Of messages above 256 KiB that have come
+    /// whole, one after the other is carried out. Unit: mebibytes. Default: 256.
+    pub message_memory: Option<u32>,
+    /// For the files of URLs, of all users. What would be more is refused with resource-denied. Unit:
+    /// mebibytes. Default: 1024.
+    pub file_space: Option<u32>,
+    /// For the files of URLs of one user, of which there may be 1,024 in a directory. Unit: mebibytes.
+    /// Default: 256.
+    pub file_space_per_user: Option<u32>,
+}
+
+impl crate::field::Branch for Limits {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "message-memory" => &mut self.message_memory,
+            "file-space" => &mut self.file_space,
+            "file-space-per-user" => &mut self.file_space_per_user,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("message-memory", &self.message_memory),
+            ("file-space", &self.file_space),
+            ("file-space-per-user", &self.file_space_per_user),
+        ]
+    }
+}
+
+impl Limits {
+    /// For messages of all sessions that have not come whole yet, above 256 KiB each. A session that needs
+    /// more than is left is not read on; when there is still no room after 10 seconds, its message is
+    /// dropped as it comes and answered with resource-denied. Of messages above 256 KiB that have come
+    /// whole, one after the other is carried out. Unit: mebibytes. Default: 256.
+    pub fn message_memory(&self) -> u32 {
+        self.message_memory.unwrap_or(256)
+    }
+
+    /// For the files of URLs, of all users. What would be more is refused with resource-denied. Unit:
+    /// mebibytes. Default: 1024.
+    pub fn file_space(&self) -> u32 {
+        self.file_space.unwrap_or(1024)
+    }
+
+    /// For the files of URLs of one user, of which there may be 1,024 in a directory. Unit: mebibytes.
+    /// Default: 256.
+    pub fn file_space_per_user(&self) -> u32 {
+        self.file_space_per_user.unwrap_or(256)
+    }
+}
+
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
@@ -183,6 +243,9 @@ pub struct System {
     /// How users log in over SSH. Who they are is in ietf-system. The bounds on sessions, which all
     /// transports share, are options of cats-mgmtd.
     pub ssh: std::sync::Arc<crate::generated::cats_system::Ssh>,
+    /// What clients may take up, all together. The bounds on the number of sessions, and on one message, are
+    /// options of cats-mgmtd.
+    pub limits: std::sync::Arc<crate::generated::cats_system::Limits>,
 }
 
 impl crate::field::Branch for System {
@@ -192,11 +255,12 @@ impl crate::field::Branch for System {
         Some(match member {
             "certificates" => &mut self.certificates,
             "ssh" => &mut self.ssh,
+            "limits" => &mut self.limits,
             _ => return None,
         })
     }
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("certificates", &self.certificates), ("ssh", &self.ssh)]
+        vec![("certificates", &self.certificates), ("ssh", &self.ssh), ("limits", &self.limits)]
     }
 }
