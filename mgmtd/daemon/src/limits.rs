@@ -1,6 +1,7 @@
 //! What clients may take up all together, as `cats-system` says.
 
 use crate::files::Space;
+use crate::session::Memory;
 use cats_mgmtd_transport::Rooms;
 use cats_yang_model::generated::cats_system;
 use tokio::sync::watch;
@@ -24,12 +25,15 @@ impl Limits {
     }
 }
 
-/// Keeps the memory of messages to what is configured.
+/// Keeps the memory of messages to what is configured, and gives it back when there were big ones.
 pub(crate) async fn follow(mut limits: watch::Receiver<Limits>, rooms: std::sync::Arc<Rooms>) {
     loop {
         rooms.set_limit(limits.borrow_and_update().messages);
-        if limits.changed().await.is_err() {
-            return;
+        tokio::select! {
+            changed = limits.changed() => if changed.is_err() {
+                return;
+            },
+            () = rooms.emptied() => Memory::give_back(),
         }
     }
 }

@@ -70,7 +70,7 @@ impl Memory {
         frees && self.held.swap(false, Ordering::Relaxed)
     }
 
-    fn give_back() {
+    pub(crate) fn give_back() {
         // Nobody waits for it.
         drop(tokio::task::spawn_blocking(cats_yang_schema::return_memory));
     }

@@ -14,6 +14,9 @@ pub const FREE: usize = 256 << 10;
 /// Taken at a time, bytes.
 const STEP: u64 = 1 << 20;
 
+/// When so many bytes were taken and none is any more, the memory is worth giving back to the system.
+const PEAK: u64 = 16 << 20;
+
 /// What all sessions may hold together until [`Rooms::set_limit`] says otherwise, bytes.
 const LIMIT: u64 = 256 << 20;
 
@@ -22,6 +25,7 @@ const LIMIT: u64 = 256 << 20;
 pub struct Rooms {
     state: Mutex<State>,
     freed: Arc<Notify>,
+    emptied: Notify,
     turns: Semaphore,
 }
 
@@ -29,13 +33,20 @@ pub struct Rooms {
 struct State {
     limit: u64,
     taken: u64,
+    /// The most that was taken since none was.
+    peak: u64,
     users: BTreeMap<String, u64>,
 }
 
 impl Default for Rooms {
     fn default() -> Self {
-        let state = State { limit: LIMIT, taken: 0, users: BTreeMap::new() };
-        Self { state: Mutex::new(state), freed: Arc::default(), turns: Semaphore::new(1) }
+        let state = State { limit: LIMIT, taken: 0, peak: 0, users: BTreeMap::new() };
+        Self {
+            state: Mutex::new(state),
+            freed: Arc::default(),
+            emptied: Notify::new(),
+            turns: Semaphore::new(1),
+        }
     }
 }
 
@@ -52,6 +63,11 @@ impl Rooms {
         self.turns.acquire().await.ok()
     }
 
+    /// Ready when much was taken and all of it is given back.
+    pub async fn emptied(&self) {
+        self.emptied.notified().await;
+    }
+
     /// Ready when some has become free since this was called.
     pub(crate) fn freed(&self) -> OwnedNotified {
         Arc::clone(&self.freed).notified_owned()
@@ -64,6 +80,7 @@ impl Rooms {
             return false;
         }
         state.taken += bytes;
+        state.peak = state.peak.max(state.taken);
         *state.users.entry(user.to_owned()).or_default() += bytes;
         true
     }
@@ -79,6 +96,9 @@ impl Rooms {
             if *own == 0 {
                 state.users.remove(user);
             }
+        }
+        if state.taken == 0 && std::mem::take(&mut state.peak) >= PEAK {
+            self.emptied.notify_one();
         }
         drop(state);
         self.freed.notify_waiters();
@@ -166,6 +186,26 @@ mod tests {
         drop((ann, second, cyd));
         let state = rooms.state();
         assert_eq!((state.taken, state.users.len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn what_was_much_is_told_of_when_it_is_all_given_back() {
+        let rooms = Arc::new(Rooms::default());
+        let room = || Room::new(Arc::clone(&rooms), "ann".to_owned());
+        let emptied = async |wanted: bool| {
+            let told = tokio::time::timeout(std::time::Duration::ZERO, rooms.emptied()).await.is_ok();
+            assert_eq!(told, wanted);
+        };
+        let (mut one, mut other) = (room(), room());
+        assert!(one.holds(FREE + MIB));
+        one.settle(0);
+        emptied(false).await;
+        assert!(one.holds(FREE + 15 * MIB) && other.holds(FREE + MIB));
+        one.settle(0);
+        emptied(false).await;
+        drop(other);
+        emptied(true).await;
+        emptied(false).await;
     }
 
     #[test]
