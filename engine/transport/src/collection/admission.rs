@@ -95,6 +95,8 @@ pub struct Admission {
 pub(crate) struct Credentials {
     /// Of its certificate.
     pub(crate) identities: Arc<Identities>,
+    /// The instances among them: one that fronts many has many.
+    pub(crate) instances: BTreeSet<CsciId>,
     /// Of the token that it came with.
     pub(crate) claims: Option<Claims>,
 }
@@ -102,6 +104,14 @@ pub(crate) struct Credentials {
 /// The last token of a stream and what it said: most streams repeat one.
 #[derive(Debug, Default)]
 pub(crate) struct LastToken(Option<(String, Claims)>);
+
+impl Credentials {
+    /// Without a token.
+    pub(crate) fn of(identities: Arc<Identities>) -> Self {
+        let instances = identities.instances().collect();
+        Self { identities, instances, claims: None }
+    }
+}
 
 impl Admission {
     /// Takes certificates, and `proofs`.
@@ -136,13 +146,13 @@ impl Admission {
         token: Option<&str>,
     ) -> Result<Credentials, Denial> {
         let claims = token.map(|token| self.verify(token)).transpose()?;
-        Ok(Credentials { identities: Arc::clone(identities), claims })
+        Ok(Credentials { claims, ..Credentials::of(Arc::clone(identities)) })
     }
 
     /// Whether a connection may report at all. Where it shows neither an instance's certificate nor a token, its
     /// reports must have one.
     pub(crate) fn may_report(&self, credentials: &Credentials) -> Result<(), Denial> {
-        let known = credentials.claims.is_some() || credentials.identities.instances().next().is_some();
+        let known = credentials.claims.is_some() || !credentials.instances.is_empty();
         if known || self.proofs.tokens.is_some() {
             return Ok(());
         }
@@ -161,13 +171,13 @@ impl Admission {
         report: &Report,
     ) -> Result<(), Denial> {
         let named = report.csci_id;
-        if !credentials.identities.instances().any(|own| own == named) {
+        if !credentials.instances.contains(&named) {
             let subject = match (token, credentials.claims) {
                 (Some(token), _) => self.recall(token, last)?,
                 (None, Some(claims)) => {
                     claims.check().map_err(|error| self.unauthenticated(error.to_string()))?
                 }
-                (None, None) if credentials.identities.instances().next().is_some() => {
+                (None, None) if !credentials.instances.is_empty() => {
                     let detail =
                         format!("csci-id is {named} and the certificate is {}'s", credentials.identities);
                     return Err(self.unauthorised(detail));

@@ -281,7 +281,7 @@ impl Collection for Service {
         let id = ConnectionId(LAST.fetch_add(1, Ordering::Relaxed));
         let (instructions, queue) = mpsc::channel(QUEUE);
         let claimed = credentials.claims.map(|claims| claims.csci_id);
-        let instances = credentials.identities.instances().chain(claimed).collect();
+        let instances = credentials.instances.iter().copied().chain(claimed).collect();
         let connection = Connection { id, instances, peer: peer.address, instructions: instructions.clone() };
         let session = Session {
             id,
@@ -358,7 +358,7 @@ impl Service {
             Some(Err(error)) => return Err(self.admission.unauthenticated(error.to_string())),
             None => None,
         };
-        if credentials.identities.instances().chain(claimed).any(|own| own == csci_id) {
+        if credentials.instances.contains(&csci_id) || claimed == Some(csci_id) {
             return Ok(Reader::Instance(csci_id));
         }
         let readers = self.readers.0.load();

@@ -14,8 +14,11 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 
-/// Reports in a row that are refused here, before they reach the owner: with so many the stream ends.
-const REFUSED_IN_A_ROW: u32 = 32;
+/// What a report costs that is refused here, before it reaches the owner. One that is not gives one back.
+const REFUSED: u32 = 8;
+
+/// The stream ends when refused reports cost so much: after 32 in a row, or when there is more than one among nine.
+const PATIENCE: u32 = 256;
 
 pub(super) struct Session {
     pub(super) id: ConnectionId,
@@ -55,7 +58,7 @@ impl Session {
     async fn receive(&self, mut incoming: Streaming<pb::FromReporter>, timing: Timing) -> Status {
         use pb::from_reporter::Message;
         let mut last = LastToken::default();
-        let mut refused = 0;
+        let mut strain = 0_u32;
         loop {
             let message = match tokio::time::timeout(timing.silence, incoming.message()).await {
                 Ok(Ok(Some(message))) => message.message,
@@ -70,12 +73,12 @@ impl Session {
             for message in batch.reports {
                 match self.judge(message, &mut last) {
                     Ok(report) => {
-                        refused = 0;
+                        strain = strain.saturating_sub(1);
                         reports.push(report);
                     }
                     Err((place, denial)) => {
-                        refused += 1;
-                        if let Err(status) = self.refuse(place, denial, refused) {
+                        strain += REFUSED;
+                        if let Err(status) = self.refuse(place, denial, strain) {
                             return status;
                         }
                     }
@@ -109,15 +112,15 @@ impl Session {
     }
 
     /// Tells the sender. One that sends nothing else than what is refused is let go.
-    fn refuse(&self, place: Option<(CsciId, Freshness)>, denial: Denial, refused: u32) -> Result<(), Status> {
+    fn refuse(&self, place: Option<(CsciId, Freshness)>, denial: Denial, strain: u32) -> Result<(), Status> {
         let claimed = place.map(|(id, _)| id);
         tell(&self.events, self.peer.address.to_string(), claimed, denial.clone());
         let Some((csci_id, freshness)) = place else {
             return Err(Status::invalid_argument(denial.to_string()));
         };
-        if refused >= REFUSED_IN_A_ROW {
+        if strain >= PATIENCE {
             return Err(Status::permission_denied(format!(
-                "{refused} reports in a row are refused, the last one because {denial}"
+                "too many reports are refused, the last one because {denial}"
             )));
         }
         let instruction = ReporterInstruction::Reject {

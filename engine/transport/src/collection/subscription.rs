@@ -118,8 +118,7 @@ async fn listen(
 ) -> String {
     let mut parser = Parser::default();
     let mut last = LastToken::default();
-    let identities = Arc::new(Identities::of_instance(target.csci_id));
-    let credentials = Credentials { identities, claims: None };
+    let credentials = Credentials::of(Arc::new(Identities::of_instance(target.csci_id)));
     loop {
         let frame = match tokio::time::timeout(target.timing.silence, body.frame()).await {
             Ok(Some(Ok(frame))) => frame,
