@@ -173,8 +173,13 @@ fn overlapping_services_are_refused_and_the_configuration_stays_as_it_was() {
     node.abort(2);
     assert_eq!(node.apply(2), Err("revision 2 is not prepared".to_owned()));
     assert_eq!(std::fs::read(bed.dir.path().join("config.log")).unwrap(), log);
-    assert_eq!(node.attach(1), Attached { revision: Revision(1), needs_snapshot: false });
+    assert_eq!(node.attach(1), attached(1, false));
     assert_eq!(new_flow(&mut node, 40_000), "198.51.100.21");
+}
+
+/// What the engine says when it is attached to.
+fn attached(revision: u64, needs_snapshot: bool) -> Attached {
+    Attached { revision: Revision(revision), needs_snapshot, nodes: vec!["ietf-routing:routing".to_owned()] }
 }
 
 #[test]
@@ -208,8 +213,8 @@ fn a_restart_without_management_keeps_configuration_and_flows() {
     assert_eq!(bed.kernel.model(|model| model.flows()), [key(40_000)]);
     assert_eq!(new_flow(&mut node, 40_001), "198.51.100.21");
     assert_eq!(bed.kernel.model(|model| model.flows()).len(), 2);
-    assert_eq!(node.attach(2), Attached { revision: Revision(2), needs_snapshot: false });
-    assert_eq!(node.attach(3), Attached { revision: Revision(2), needs_snapshot: true });
+    assert_eq!(node.attach(2), attached(2, false));
+    assert_eq!(node.attach(3), attached(2, true));
 }
 
 /// Proves CP-3, CP-24.

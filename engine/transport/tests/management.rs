@@ -80,7 +80,9 @@ impl Stream {
         self.send(Message::Attach(pb::Attach { content_id, datastore_id, revision: 4 })).await;
         let Call::Attach(id, reply) = engine.call().await else { panic!("no attach") };
         assert_eq!(id, config(4));
-        reply.send(Attached { revision: Revision(3), needs_snapshot: true }).unwrap();
+        reply
+            .send(Attached { revision: Revision(3), needs_snapshot: true, nodes: vec!["a:b".into()] })
+            .unwrap();
         let Some(Answer::Attached(answer)) = self.next().await.unwrap() else { panic!("no answer") };
         assert_eq!((answer.revision, answer.needs_snapshot), (3, true));
     }

@@ -150,7 +150,7 @@ impl Prepare {
         now: Instant,
         out: &mut VecDeque<Output>,
     ) -> Self {
-        let asked = components.in_sync(revision - 1);
+        let asked = components.taking_part(changes);
         for component in &asked {
             components.prepare(*component, revision, changes, out);
         }

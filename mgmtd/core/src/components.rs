@@ -1,13 +1,15 @@
 //! Connected components and how far they follow running.
 //!
-//! Only a component that holds running's revision, or is about to, takes part in a commit; every other one is brought
-//! to it by a snapshot. One that is lost or refuses its snapshot never blocks a commit, and an alarm stands meanwhile.
+//! A component says which top-level nodes concern it, and hears of nothing else: the revision that it holds is the last
+//! one that changed something of these, or that of the snapshot that it got. Only a component that holds what running has
+//! there, or is about to, takes part in a commit; every other one is brought to it by a snapshot. One that is lost or refuses its snapshot never blocks a commit, and an alarm stands meanwhile.
 
 use crate::output::{Alarm, Event, Output};
 use crate::types::{Attachment, ComponentId, Now};
 use cats_yang_tree::error::Error;
-use cats_yang_tree::{ChangeSet, Tree};
-use std::collections::{BTreeMap, VecDeque};
+use cats_yang_tree::schema::NodeId;
+use cats_yang_tree::{Change, ChangeSet, Tree};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// How far a component follows.
@@ -35,9 +37,35 @@ enum Asked {
 #[derive(Debug, Clone)]
 struct Component {
     name: String,
+    nodes: Nodes,
     follows: Follows,
+    /// What it holds, or will when it has done what it was sent.
+    holds: u64,
+    /// Running has changed for it since the snapshot that is on its way.
+    behind: bool,
     /// Bounded by the queue towards the component: one that does not read is disconnected.
     asked: VecDeque<Asked>,
+}
+
+/// The top-level nodes that concern a component; none when all do.
+pub(crate) type Nodes = Option<BTreeSet<NodeId>>;
+
+/// What is remembered of the components of a name, also while none is connected.
+#[derive(Debug, Clone)]
+struct Meant {
+    nodes: Nodes,
+    /// What one holds that needs nothing.
+    revision: u64,
+}
+
+/// Does any of these changes concern who uses these nodes?
+fn concern(nodes: &Nodes, changes: &ChangeSet) -> bool {
+    changes.changes.iter().any(|change| concerns(nodes, change))
+}
+
+fn concerns(nodes: &Nodes, change: &Change) -> bool {
+    let top = change.path.steps.first();
+    nodes.as_ref().is_none_or(|nodes| top.is_none_or(|top| nodes.contains(&top.node)))
 }
 
 /// What a component's refusal was about.
@@ -67,6 +95,8 @@ pub(crate) struct Components {
     connected: BTreeMap<ComponentId, Component>,
     /// The alarms that stand, at most one of each component, and since when: microseconds since 1970.
     alarms: BTreeMap<Alarm, u64>,
+    /// By name: as many as there are kinds of components.
+    meant: BTreeMap<String, Meant>,
 }
 
 impl Components {
@@ -91,33 +121,43 @@ impl Components {
         self.connected.get(&id).map_or("component", |component| &component.name)
     }
 
-    /// Those that take part in a commit on top of `revision`. One that is being brought there does, since it takes
+    /// Those that take part in a commit of these changes. One that is being brought to running does, since it takes
     /// the snapshot before the change.
-    pub(crate) fn in_sync(&self, revision: u64) -> Vec<ComponentId> {
+    pub(crate) fn taking_part(&self, changes: &ChangeSet) -> Vec<ComponentId> {
         let follows = |component: &Component| match component.follows {
             Follows::InSync => true,
-            Follows::Loading(loading) => loading == revision,
+            Follows::Loading(_) => !component.behind,
             Follows::Refused => false,
         };
-        self.connected.iter().filter(|(_, component)| follows(component)).map(|(id, _)| *id).collect()
+        let connected = self.connected.iter().filter(|(_, component)| follows(component));
+        connected.filter(|(_, component)| concern(&component.nodes, changes)).map(|(id, _)| *id).collect()
     }
 
     /// Does a change concern a component that is connected?
-    pub(crate) fn take_part(&self, changes: &ChangeSet) -> bool {
-        !changes.is_empty() && !self.connected.is_empty()
+    pub(crate) fn concerned(&self, changes: &ChangeSet) -> bool {
+        self.connected.values().any(|component| concern(&component.nodes, changes))
+    }
+
+    /// What a component of this name holds that needs nothing; none when that is not known.
+    pub(crate) fn meant_for(&self, name: &str) -> Option<u64> {
+        self.meant.get(name).map(|meant| meant.revision)
     }
 
     pub(crate) fn attach(
         &mut self,
         attachment: Attachment,
+        nodes: Nodes,
         (revision, running): (u64, &Tree),
         out: &mut VecDeque<Output>,
     ) {
-        let Attachment { component: id, name, holds } = attachment;
+        let Attachment { component: id, name, holds: held, .. } = attachment;
         self.clear_alarms_of(&name, out);
-        let in_sync = holds == Some(revision);
-        self.connected.insert(id, Component { name, follows: Follows::InSync, asked: VecDeque::new() });
-        if !in_sync {
+        let known = self.meant.get(&name).filter(|meant| meant.nodes == nodes);
+        let holds = known.map_or(revision, |meant| meant.revision);
+        self.meant.insert(name.clone(), Meant { nodes: nodes.clone(), revision: holds });
+        let (follows, asked) = (Follows::InSync, VecDeque::new());
+        self.connected.insert(id, Component { name, nodes, follows, holds, behind: false, asked });
+        if held != Some(holds) {
             self.load(id, (revision, running), out);
         }
     }
@@ -146,9 +186,9 @@ impl Components {
             return;
         }
         component.follows = Follows::InSync;
-        let name = component.name.clone();
+        let (name, behind) = (component.name.clone(), component.behind);
         self.clear_alarms_of(&name, out);
-        if loaded != revision {
+        if behind {
             self.load(id, (revision, running), out);
         }
     }
@@ -175,9 +215,9 @@ impl Components {
                 component.asked.pop_front();
                 if live { Refused::Change } else { Refused::Nothing }
             }
-            Some(Asked::Snapshot(refused)) => {
+            Some(Asked::Snapshot(_)) => {
                 component.asked.pop_front();
-                self.refused_snapshot(id, refused, errors, current, out);
+                self.refused_snapshot(id, errors, current, out);
                 Refused::Snapshot
             }
             Some(Asked::Abort) | None => Refused::Nothing,
@@ -187,7 +227,6 @@ impl Components {
     fn refused_snapshot(
         &mut self,
         id: ComponentId,
-        refused: u64,
         errors: &[Error],
         ((revision, running), now): ((u64, &Tree), Now),
         out: &mut VecDeque<Output>,
@@ -196,34 +235,44 @@ impl Components {
         component.follows = Follows::Refused;
         // A change on top of what it does not have decides nothing.
         component.disregard_changes();
-        let component = component.name.clone();
+        let (component, behind) = (component.name.clone(), component.behind);
         let reason = errors.first().map_or("no reason given".to_owned(), ToString::to_string);
         self.clear_alarms_of(&component, out);
         self.raise(Alarm::OutOfSync { component, reason }, now, out);
-        if refused != revision {
+        if behind {
             self.load(id, (revision, running), out);
         }
     }
 
-    /// Running has changed: those that did not take part get it whole.
+    /// Running has changed: those that it concerns and that did not take part get it whole.
     pub(crate) fn follow(
         &mut self,
         took_part: &[ComponentId],
+        changes: &ChangeSet,
         (revision, running): (u64, &Tree),
         out: &mut VecDeque<Output>,
     ) {
-        let ids: Vec<_> = self.connected.keys().copied().collect();
-        for id in ids {
-            let Some(component) = self.connected.get(&id) else { continue };
-            // One that is loading gets the newer revision when it has answered, so at most one is on its way.
-            let loading = matches!(component.follows, Follows::Loading(_));
-            if !took_part.contains(&id) && !loading {
-                self.load(id, (revision, running), out);
+        for meant in self.meant.values_mut().filter(|meant| concern(&meant.nodes, changes)) {
+            meant.revision = revision;
+        }
+        let mut to_load = Vec::new();
+        for (id, component) in &mut self.connected {
+            if took_part.contains(id) {
+                component.holds = revision;
+            } else if concern(&component.nodes, changes) {
+                match component.follows {
+                    // It gets the newer revision when it has answered, so at most one is on its way.
+                    Follows::Loading(_) => component.behind = true,
+                    Follows::InSync | Follows::Refused => to_load.push(*id),
+                }
             }
+        }
+        for id in to_load {
+            self.load(id, (revision, running), out);
         }
     }
 
-    /// Sends a change to be prepared.
+    /// Sends what concerns it of a change to be prepared.
     pub(crate) fn prepare(
         &mut self,
         id: ComponentId,
@@ -233,8 +282,15 @@ impl Components {
     ) {
         if let Some(component) = self.connected.get_mut(&id) {
             component.asked.push_back(Asked::Prepare { live: true });
-            let changes = Arc::clone(changes);
-            out.push_back(Output::Prepare { component: id, revision, base: revision - 1, changes });
+            let theirs = |change: &&Change| concerns(&component.nodes, change);
+            let changes = match changes.changes.iter().all(|change| theirs(&change)) {
+                true => Arc::clone(changes),
+                false => {
+                    let changes = changes.changes.iter().filter(theirs).cloned().collect();
+                    Arc::new(ChangeSet { changes })
+                }
+            };
+            out.push_back(Output::Prepare { component: id, revision, base: component.holds, changes });
         }
     }
 
@@ -258,6 +314,10 @@ impl Components {
     fn load(&mut self, id: ComponentId, (revision, running): (u64, &Tree), out: &mut VecDeque<Output>) {
         if let Some(component) = self.connected.get_mut(&id) {
             component.follows = Follows::Loading(revision);
+            (component.holds, component.behind) = (revision, false);
+            if let Some(meant) = self.meant.get_mut(&component.name) {
+                meant.revision = revision;
+            }
             component.asked.push_back(Asked::Snapshot(revision));
             out.push_back(Output::Snapshot { component: id, revision, tree: running.clone() });
         }

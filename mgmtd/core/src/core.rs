@@ -359,7 +359,21 @@ impl Core {
     /// A component is connected and has said what it holds. From then on it answers each snapshot, prepare and abort
     /// once, in their order.
     pub fn handle_attached(&mut self, attachment: Attachment) {
-        self.components.attach(attachment, (self.revision, &self.running), &mut self.outputs);
+        let nodes = (!attachment.nodes.is_empty()).then(|| {
+            let schema = &self.facts.schema;
+            let found = attachment.nodes.iter().filter_map(|name| {
+                let (module, name) = name.split_once(':')?;
+                schema.child(None, schema.module_by_name(module)?, name)
+            });
+            found.collect()
+        });
+        self.components.attach(attachment, nodes, (self.revision, &self.running), &mut self.outputs);
+    }
+
+    /// What a component of this name holds that needs no snapshot: the last revision that concerned it, as far as that is
+    /// known.
+    pub fn meant_for(&self, name: &str) -> u64 {
+        self.components.meant_for(name).unwrap_or(self.revision)
     }
 
     /// A component's connection is gone.

@@ -157,9 +157,9 @@ impl Core {
     }
 
     pub(crate) fn prepare_commit(&mut self, now: Now) {
-        let held = self.ahead.commits().any(|ahead| self.components.take_part(&ahead.changes));
+        let held = self.ahead.commits().any(|ahead| self.components.concerned(&ahead.changes));
         let Some(commit) = &mut self.commit else { return };
-        if held && self.components.take_part(&commit.changes) {
+        if held && self.components.concerned(&commit.changes) {
             commit.stage = Stage::Held;
             return;
         }
@@ -226,7 +226,8 @@ impl Core {
             for component in &took_part {
                 self.outputs.push_back(Output::Apply { component: *component, revision: self.revision });
             }
-            self.components.follow(&took_part, (self.revision, &self.running), &mut self.outputs);
+            let current = (self.revision, &self.running);
+            self.components.follow(&took_part, &commit.changes, current, &mut self.outputs);
             let record = commit.record();
             self.history.keep(&record, &commit.changes);
             let event = Event::Committed { commit: record, changes: Arc::clone(&commit.changes) };

@@ -46,6 +46,8 @@ pub struct Attachment {
     pub name: String,
     /// The revision of running that it holds; absent when that is none of this history or this schema.
     pub holds: Option<u64>,
+    /// The top-level nodes whose configuration concerns it, as `module:name`; empty when that is not known.
+    pub nodes: Vec<String>,
 }
 
 /// Who opened a session, and over what.

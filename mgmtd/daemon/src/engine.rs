@@ -130,8 +130,9 @@ impl Live {
     /// Carries messages both ways; returns why it ended.
     async fn serve(mut self, attached: Attached, hub: &HubSender, component: ComponentId) -> String {
         let (commands, mut receiver) = mpsc::channel(QUEUE);
-        let holds = (!attached.needs_snapshot).then_some(attached.revision);
-        if hub.send(Input::EngineAttached { component, holds, commands }).await.is_err() {
+        let Attached { revision, needs_snapshot, nodes, .. } = attached;
+        let holds = (!needs_snapshot).then_some(revision);
+        if hub.send(Input::EngineAttached { component, holds, nodes, commands }).await.is_err() {
             return "shutting down".to_owned();
         }
         loop {

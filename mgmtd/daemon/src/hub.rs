@@ -46,26 +46,80 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 #[allow(missing_docs)] // the inputs of the core of the same names
 pub(crate) enum Input {
-    Open { peer: Peer, answer: oneshot::Sender<Result<Opened, Error>> },
-    Request { session: SessionId, request: Request, answer: oneshot::Sender<Reply> },
-    PrivateCandidate { session: SessionId },
-    Refused { session: SessionId, more: Refusals },
-    Dropped { session: SessionId },
-    BadHello { session: SessionId },
-    Unreadable { session: SessionId },
-    Validated { ticket: Ticket, verdict: Result<(Tree, ChangeSet), Vec<Error>> },
-    Recorded { ticket: Ticket, result: Result<(), Error> },
-    Fetched { ticket: Ticket, result: Result<Config, Error> },
-    Stored { ticket: Ticket, result: Result<(), Error> },
-    Recalled { ticket: Ticket, result: Result<Vec<Tree>, Error> },
-    Forgotten { before: u64 },
-    State { ticket: Ticket, result: Result<Vec<Vec<u8>>, Error> },
-    EngineAttached { component: ComponentId, holds: Option<u64>, commands: mpsc::Sender<ToEngine> },
-    EngineGone { component: ComponentId },
-    EnginePlanned { component: ComponentId },
-    EngineRejected { component: ComponentId, errors: Vec<Error> },
-    EngineAborted { component: ComponentId },
-    EngineLoaded { component: ComponentId },
+    Open {
+        peer: Peer,
+        answer: oneshot::Sender<Result<Opened, Error>>,
+    },
+    Request {
+        session: SessionId,
+        request: Request,
+        answer: oneshot::Sender<Reply>,
+    },
+    PrivateCandidate {
+        session: SessionId,
+    },
+    Refused {
+        session: SessionId,
+        more: Refusals,
+    },
+    Dropped {
+        session: SessionId,
+    },
+    BadHello {
+        session: SessionId,
+    },
+    Unreadable {
+        session: SessionId,
+    },
+    Validated {
+        ticket: Ticket,
+        verdict: Result<(Tree, ChangeSet), Vec<Error>>,
+    },
+    Recorded {
+        ticket: Ticket,
+        result: Result<(), Error>,
+    },
+    Fetched {
+        ticket: Ticket,
+        result: Result<Config, Error>,
+    },
+    Stored {
+        ticket: Ticket,
+        result: Result<(), Error>,
+    },
+    Recalled {
+        ticket: Ticket,
+        result: Result<Vec<Tree>, Error>,
+    },
+    Forgotten {
+        before: u64,
+    },
+    State {
+        ticket: Ticket,
+        result: Result<Vec<Vec<u8>>, Error>,
+    },
+    EngineAttached {
+        component: ComponentId,
+        holds: Option<u64>,
+        nodes: Vec<String>,
+        commands: mpsc::Sender<ToEngine>,
+    },
+    EngineGone {
+        component: ComponentId,
+    },
+    EnginePlanned {
+        component: ComponentId,
+    },
+    EngineRejected {
+        component: ComponentId,
+        errors: Vec<Error>,
+    },
+    EngineAborted {
+        component: ComponentId,
+    },
+    EngineLoaded {
+        component: ComponentId,
+    },
     Stop,
 }
 
@@ -77,7 +131,7 @@ pub(crate) struct Workers {
     pub(crate) files: Files,
     /// What they, and others, go by.
     pub(crate) limits: watch::Sender<Limits>,
-    /// The revision of running, for the next attach.
+    /// The last revision that concerned the engine, for the next attach.
     pub(crate) revision: watch::Sender<u64>,
 }
 
@@ -205,9 +259,9 @@ impl Hub {
                 let state = result.and_then(|pages| content::parse_state(&pages));
                 self.core.handle_state(ticket, state);
             }
-            Input::EngineAttached { component, holds, commands } => {
+            Input::EngineAttached { component, holds, nodes, commands } => {
                 self.engines.insert(component, commands);
-                self.core.handle_attached(Attachment { component, name: ENGINE.to_owned(), holds });
+                self.core.handle_attached(Attachment { component, name: ENGINE.to_owned(), holds, nodes });
             }
             Input::EngineGone { component } => {
                 self.engines.remove(&component);
@@ -246,12 +300,14 @@ impl Hub {
             }
             let failed = std::mem::take(&mut self.failed);
             if failed.is_empty() {
-                return;
+                break;
             }
             for input in failed {
                 self.handle(input);
             }
         }
+        let meant = self.core.meant_for(ENGINE);
+        self.workers.revision.send_if_modified(|revision| std::mem::replace(revision, meant) != meant);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -351,7 +407,6 @@ impl Hub {
             Event::Committed { commit, changes } => {
                 let (revision, count) = (commit.revision, changes.changes.len());
                 tracing::info!(revision, by = %commit.by, changes = count, "committed");
-                self.workers.revision.send_replace(revision);
                 self.rules.follow(&self.schema, changes);
                 let (_, running) = self.core.running();
                 self.logins.follow(&self.schema, running, changes, self.rules.ssh());

@@ -45,7 +45,7 @@ async fn engine(mut calls: mpsc::Receiver<Call>, runs: watch::Sender<Runs>) {
                 let revision = runs.borrow().id.revision;
                 assert!(needs_snapshot || revision == id.revision);
                 assert!(revision <= id.revision, "the engine runs {revision:?}, which was never durable");
-                reply.send(Attached { revision, needs_snapshot }).unwrap();
+                reply.send(Attached { revision, needs_snapshot, nodes: vec![] }).unwrap();
             }
             Call::Snapshot { id, document, reply } => {
                 let leafs = leafs_of(&serde_json::from_slice(&document).unwrap());

@@ -75,7 +75,7 @@ impl Round {
         let daemon = place.start();
         let mut session = daemon.client();
         let Call::Attach(id, reply) = engine.call() else { panic!("an attach") };
-        reply.send(Attached { revision: id.revision, needs_snapshot: true }).unwrap();
+        reply.send(Attached { revision: id.revision, needs_snapshot: true, nodes: vec![] }).unwrap();
         let Call::Snapshot { reply, .. } = engine.call() else { panic!("a snapshot") };
         reply.send(Ok(())).unwrap();
         while session.data(ALARMS).contains("<alarm>") {}

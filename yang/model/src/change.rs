@@ -99,8 +99,12 @@ impl Config {
 
     /// Whether the model has anything in the top-level node `name` of `module`.
     pub fn reaches_into(module: &str, name: &str) -> bool {
-        let top = Self::ROOTS.iter().filter_map(|members| members.first()?.split_once(':'));
-        top.into_iter().any(|top| top == (module, name))
+        Self::top_level().any(|top| top.split_once(':') == Some((module, name)))
+    }
+
+    /// The top-level nodes that the model has anything in, as `module:name`.
+    pub fn top_level() -> impl Iterator<Item = &'static str> {
+        Self::ROOTS.iter().filter_map(|members| members.first().copied())
     }
 
     /// Makes one change; false when it concerns nothing that the model has.

@@ -29,7 +29,8 @@ impl<P: Plane> Engine<P> {
                 if !needs_snapshot {
                     self.confirm();
                 }
-                drop(reply.send(Attached { revision: self.id.revision, needs_snapshot }));
+                let nodes = Config::top_level().map(str::to_owned).collect();
+                drop(reply.send(Attached { revision: self.id.revision, needs_snapshot, nodes }));
             }
             Call::Snapshot { id, document, reply } => drop(reply.send(self.snapshot(id, &document, now))),
             Call::Prepare { revision, base, changes, reply } => {

@@ -71,6 +71,8 @@ pub struct Attached {
     pub revision: Revision,
     /// Its configuration is another one.
     pub needs_snapshot: bool,
+    /// The top-level nodes whose configuration it uses, as `module:name`; with none it is sent all changes.
+    pub nodes: Vec<String>,
 }
 
 /// A page of operational state.

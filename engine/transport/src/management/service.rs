@@ -157,11 +157,13 @@ impl Session {
         let pb::Attach { content_id, datastore_id, revision } = attach;
         let id = ConfigId { content_id, datastore_id, revision: Revision(revision) };
         self.id = Some(id.clone());
-        let Attached { revision, needs_snapshot } = ask(&self.calls, |reply| Call::Attach(id, reply)).await?;
+        let Attached { revision, needs_snapshot, nodes } =
+            ask(&self.calls, |reply| Call::Attach(id, reply)).await?;
         Ok(pb::from_engine::Message::Attached(pb::Attached {
             revision: revision.0,
             needs_snapshot,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            nodes,
         }))
     }
 

@@ -178,7 +178,14 @@ impl Node {
     }
 
     pub fn attach(&mut self, component: u32, holds: Option<u64>) {
-        let attachment = Attachment { component: ComponentId(component), name: "engine".into(), holds };
+        self.attach_for(component, holds, &[]);
+    }
+
+    /// A component that these top-level nodes concern.
+    pub fn attach_for(&mut self, component: u32, holds: Option<u64>, nodes: &[&str]) {
+        let nodes = nodes.iter().map(ToString::to_string).collect();
+        let attachment =
+            Attachment { component: ComponentId(component), name: "engine".into(), holds, nodes };
         self.core.handle_attached(attachment);
         self.run();
     }

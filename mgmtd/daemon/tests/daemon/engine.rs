@@ -46,7 +46,7 @@ impl Engine {
         let Call::Attach(id, reply) = self.call() else { panic!("an attach") };
         assert_eq!(id.revision, Revision(expected));
         assert!(!id.content_id.is_empty() && !id.datastore_id.is_empty());
-        reply.send(Attached { revision: Revision(expected), needs_snapshot }).unwrap();
+        reply.send(Attached { revision: Revision(expected), needs_snapshot, nodes: vec![] }).unwrap();
     }
 
     pub fn loaded(&mut self, expected: u64) -> String {
