@@ -1,6 +1,7 @@
 //! The management daemon as its users meet it: over SSH against yuma's netconfd, and over its local socket against
 //! itself. An engine is connected throughout, and commits are durable.
 
+mod crowd;
 mod duel;
 mod endpoint;
 mod load;

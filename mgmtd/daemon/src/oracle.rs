@@ -1,4 +1,5 @@
-//! Validation on a thread of its own: a big change takes seconds, and no session is to wait for another's.
+//! Validation on a thread of its own: a big change takes seconds, and no session is to wait for another's. A small one is
+//! judged at once: the way to the thread and back costs more.
 //!
 //! yang/tree judges what changed. libyang is asked as well, about the whole configuration, while that may hold a node
 //! with a constraint that yang/tree leaves to it.
@@ -9,9 +10,14 @@ use cats_yang_schema::{Compiled, Document};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::validate::left_in;
-use cats_yang_tree::{ChangeSet, Defaults, InstancePath, Operation, Ops, Tree, diff, edit, validate, view};
+use cats_yang_tree::{
+    ChangeSet, Defaults, InstancePath, Operation, Ops, Tree, diff, diff_of_few, edit, validate, view,
+};
 use std::sync::Arc;
 use tokio::sync::mpsc;
+
+/// A change is small when the comparison looks at fewer nodes.
+const FEW: usize = 256;
 
 /// A configuration to judge in place of another one.
 #[derive(Debug)]
@@ -20,6 +26,9 @@ pub(crate) struct Job {
     pub(crate) base: Tree,
     pub(crate) new: Tree,
 }
+
+/// The valid tree and how it differs from the one before, or what is wrong.
+pub(crate) type Verdict = Result<(Tree, ChangeSet), Vec<Error>>;
 
 /// Starts the thread; it ends when the sender is dropped. `queue` is the number of sessions, of which each has
 /// at most one request in progress.
@@ -44,17 +53,21 @@ pub(crate) fn start(
     Ok(sender)
 }
 
+/// As [`judge`], of a small change with which libyang has nothing to do; none of another one.
+pub(crate) fn judge_little(schema: &Schema, base: &Tree, new: &Tree) -> Option<Verdict> {
+    if left_in(schema, new).next().is_some() {
+        return None;
+    }
+    let changes = diff_of_few(base, new, FEW)?;
+    Some(validate(schema, base, new.clone(), changes))
+}
+
 /// The tree as it is valid, without the nodes whose `when` is false (RFC 7950 section 8.2), and how it differs from
 /// `base`. Cheap where `base` has been validated.
 ///
 /// # Errors
 /// What is wrong, in document order.
-pub(crate) fn judge(
-    compiled: &Compiled,
-    schema: &Schema,
-    base: &Tree,
-    new: Tree,
-) -> Result<(Tree, ChangeSet), Vec<Error>> {
+pub(crate) fn judge(compiled: &Compiled, schema: &Schema, base: &Tree, new: Tree) -> Verdict {
     let left = || left_in(schema, &new);
     // What a `when` deletes no other constraint speaks of.
     let first = left().any(|left| left.is_when);

@@ -36,7 +36,8 @@ impl Rules {
     /// What is wrong with running after `changes`, at a cost that follows them.
     pub(crate) fn check(&self, schema: &Schema, changes: &ChangeSet) -> Vec<Error> {
         match self.after(schema, changes) {
-            Ok(new) => {
+            Ok(None) => Vec::new(),
+            Ok(Some(new)) => {
                 let violations = self.running.after(new).err().unwrap_or_default();
                 violations.into_iter().map(error_of).collect()
             }
@@ -47,20 +48,26 @@ impl Rules {
     /// Takes a commit over.
     pub(crate) fn follow(&mut self, schema: &Schema, changes: &ChangeSet) {
         match self.after(schema, changes) {
-            Ok(new) => self.running = self.running.followed_by(new),
+            Ok(None) => {}
+            Ok(Some(new)) => self.running = self.running.followed_by(new),
             Err(error) => {
                 tracing::error!(%error, "the typed configuration does not follow a commit that it passed")
             }
         }
     }
 
-    fn after(&self, schema: &Schema, changes: &ChangeSet) -> Result<Config, ApplyError> {
+    /// None when no rule speaks of what changes.
+    fn after(&self, schema: &Schema, changes: &ChangeSet) -> Result<Option<Config>, ApplyError> {
+        let records = content::modelled(schema, changes);
+        if records.is_empty() {
+            return Ok(None);
+        }
         let mut new = self.running.config().clone();
-        for record in content::modelled(schema, changes) {
+        for record in records {
             // False is a change of another module, which no rule speaks of.
             let _known = new.apply(&record.into())?;
         }
-        Ok(new)
+        Ok(Some(new))
     }
 }
 

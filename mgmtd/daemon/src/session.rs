@@ -24,6 +24,9 @@ const BIG: usize = 4 << 20;
 /// So many filters and comparisons are evaluated at a time.
 const EVALUATIONS: usize = 2;
 
+/// A configuration of fewer bytes is read where the session runs: to make a thread of its worker costs more.
+const LITTLE: usize = 8 << 10;
+
 /// What all sessions share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -339,6 +342,9 @@ fn datastore(datastore: netconf::Datastore) -> Datastore {
 /// Read here, in the session's own time: the hub serves all sessions.
 fn read(config: netconf::Content, schema: &Schema, default: DefaultOperation) -> Config {
     match config {
+        netconf::Content::Inline(config) if config.as_str().len() < LITTLE => {
+            config_of(config.into_string(), schema, default)
+        }
         netconf::Content::Inline(config) => {
             tokio::task::block_in_place(|| config_of(config.into_string(), schema, default))
         }

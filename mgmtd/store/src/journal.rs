@@ -157,8 +157,12 @@ fn frames(group: &[Record]) -> Result<Vec<Vec<u8>>, StoreError> {
     Ok(payloads.iter().rev().map(|payload| frame::encode(payload)).collect())
 }
 
-fn concatenated(parts: Vec<Vec<u8>>) -> Vec<u8> {
-    parts.into_iter().rev().flatten().collect()
+fn concatenated(mut parts: Vec<Vec<u8>>) -> Vec<u8> {
+    parts.reverse();
+    match parts.len() {
+        1 => parts.pop().unwrap_or_default(),
+        _ => parts.concat(),
+    }
 }
 
 fn read_head(path: &Path, bytes: &[u8]) -> Result<(JournalHead, usize), StoreError> {

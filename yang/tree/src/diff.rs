@@ -104,6 +104,11 @@ pub fn diff(old: &Tree, new: &Tree) -> ChangeSet {
     compare::trees(old, new)
 }
 
+/// As [`diff`], when that takes a look at fewer than so many nodes.
+pub fn diff_of_few(old: &Tree, new: &Tree, nodes: usize) -> Option<ChangeSet> {
+    compare::little(old, new, nodes)
+}
+
 impl ChangeSet {
     /// No change?
     pub fn is_empty(&self) -> bool {

@@ -30,7 +30,7 @@ pub mod view;
 pub mod xml;
 pub mod xpath;
 
-pub use diff::{Change, ChangeSet, Record, diff};
+pub use diff::{Change, ChangeSet, Record, diff, diff_of_few};
 pub use edit::edit;
 pub use ops::{DefaultOperation, Operation, Ops};
 pub use path::{InstancePath, Key, Step};

@@ -7,8 +7,8 @@ mod bench;
 use cats_yang_tree::map::{Difference, Map};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{
-    ChangeSet, DefaultOperation, Defaults, InstancePath, Operation, Ops, Record, Tree, Value, diff, edit,
-    json, view, xml,
+    ChangeSet, DefaultOperation, Defaults, InstancePath, Operation, Ops, Record, Tree, Value, diff,
+    diff_of_few, edit, json, view, xml,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -81,6 +81,12 @@ proptest! {
         prop_assert_eq!(text(&schema, &applied), text(&schema, &new));
         prop_assert_eq!(&applied, &new);
         prop_assert_eq!(changes.is_empty(), old == new);
+        for nodes in 0..60 {
+            if let Some(few) = diff_of_few(&old, &new, nodes) {
+                prop_assert_eq!(&few, &changes);
+            }
+        }
+        prop_assert_eq!(diff_of_few(&old, &new, usize::MAX), Some(changes.clone()));
 
         let records = changes.records(&schema);
         let mut journal = String::new();

@@ -1,5 +1,6 @@
 //! Ours against yuma's netconfd, round by round, over the same SSH client.
 
+use super::crowd::{self, Crowd};
 use super::endpoint::{Client, Endpoint};
 use super::load;
 use super::rig::Ours;
@@ -39,6 +40,9 @@ struct Duels {
     setup: Duel,
     reads: Duel,
     pairs: Duel,
+    crowd: Duel,
+    /// How busy the CPUs were meanwhile.
+    crowd_shares: String,
     edit: Duel,
     commit: Duel,
     get: Duel,
@@ -54,6 +58,7 @@ pub(super) fn measure(lab: &Lab, key: &AdministratorKey, rounds: usize) -> Resul
     }
     let mut clients = [ends[0].connect()?.settle(), ends[1].connect()?.settle()];
     small(&mut clients, &mut duels, rounds)?;
+    crowded(ends, &mut duels, rounds)?;
     large(&mut clients, &mut duels, rounds.min(LARGE_ROUNDS))?;
     Ok(duels.figures(&Yuma::version()?))
 }
@@ -68,6 +73,16 @@ fn small(clients: &mut [Client; 2], duels: &mut Duels, rounds: usize) -> Result<
         duels.reads.fight(round, |side| pipelined(&mut clients[side].session))?;
         duels.pairs.fight(round, |side| pairs(&mut clients[side].session, round))?;
     }
+    Ok(())
+}
+
+/// Beside the ten entries.
+fn crowded(ends: [&Endpoint; 2], duels: &mut Duels, rounds: usize) -> Result<()> {
+    let mut crowd = Crowd::connect(ends)?;
+    for round in 0..rounds {
+        duels.crowd.fight(round, |side| crowd.pairs(side, round))?;
+    }
+    duels.crowd_shares = crowd.shares();
     Ok(())
 }
 
@@ -178,8 +193,16 @@ impl Duels {
             "from the start of OpenSSH's client to both hellos, public key Ed25519, one after the other";
         let reads =
             "get-config of ten list entries of five leaves by subtree filter, 64 requests ahead, one session";
-        let pairs = "edit-config of one leaf and commit beside ten list entries. Ours is durable by fdatasync before \
-                     the reply; theirs writes its whole startup file before the reply and never syncs it";
+        let promise = "Ours is durable before the reply: a fdatasync for all commits that wait together. Theirs writes \
+                       its whole startup file before the reply and never syncs it";
+        let pairs =
+            format!("edit-config of one leaf and commit beside ten list entries, one session. {promise}");
+        let crowd = format!(
+            "{} sessions at once, each edit-config of a leaf of its own and commit, one after the other, in the shared \
+             candidate without a lock, so a commit takes what others have edited along. {promise}. {}",
+            crowd::SESSIONS,
+            self.crowd_shares
+        );
         let edit = "edit-config of the candidate with 10,000 list entries of five leaves that were not there";
         let commit =
             "commit of these. Ours is durable by fdatasync; theirs writes its startup file without a sync";
@@ -187,7 +210,8 @@ impl Duels {
         let all = [
             self.setup.figure("session-setup", Better::Lower, against, setup),
             self.reads.figure("get-config-pipelined", Better::Higher, against, reads),
-            self.pairs.figure("edit-commit-pairs", Better::Higher, against, pairs),
+            self.crowd.figure("edit-commit-pairs", Better::Higher, against, &crowd),
+            self.pairs.figure("edit-commit-pairs-one-session", Better::Higher, against, &pairs),
             self.edit.figure("edit-10k", Better::Lower, against, edit),
             self.commit.figure("commit-10k", Better::Lower, against, commit),
             self.get.figure("get-10k", Better::Lower, against, get),

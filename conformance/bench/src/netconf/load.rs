@@ -12,6 +12,13 @@ pub(super) fn knob(value: usize) -> String {
     format!("<bench xmlns=\"urn:probe:bench\"><knob>{value}</knob></bench>")
 }
 
+/// One leaf of an entry that a session has for itself.
+pub(super) fn own(session: usize, value: usize) -> String {
+    format!(
+        "<bench xmlns=\"urn:probe:bench\"><item><name>own-{session:02}</name><size>{value}</size></item></bench>"
+    )
+}
+
 /// List entries of five leaves.
 pub(super) fn items(count: usize) -> String {
     let mut text = String::from("<bench xmlns=\"urn:probe:bench\" xmlns:pb=\"urn:probe:bench\">");

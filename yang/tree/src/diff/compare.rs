@@ -10,14 +10,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) fn trees(old: &Tree, new: &Tree) -> ChangeSet {
-    let mut walk = Walk { trail: InstancePath::default(), changes: Vec::new() };
+    let mut walk = Walk::of(usize::MAX);
     walk.branches(&old.root, &new.root);
     ChangeSet { changes: walk.changes }
+}
+
+/// As [`trees`]; none when so many nodes are not enough to look at.
+pub(super) fn little(old: &Tree, new: &Tree, nodes: usize) -> Option<ChangeSet> {
+    let mut walk = Walk::of(nodes);
+    walk.branches(&old.root, &new.root);
+    (walk.left > 0).then_some(ChangeSet { changes: walk.changes })
 }
 
 struct Walk {
     trail: InstancePath,
     changes: Vec<Change>,
+    /// So many nodes may be looked at yet; at none it is given up.
+    left: usize,
 }
 
 /// What can be an entry of a list or leaf-list.
@@ -47,6 +56,16 @@ impl Entry for Value {
 }
 
 impl Walk {
+    fn of(left: usize) -> Self {
+        Self { trail: InstancePath::default(), changes: Vec::new(), left }
+    }
+
+    /// Counts nodes that are looked at; false when they are too many.
+    fn may_look_at(&mut self, nodes: usize) -> bool {
+        self.left = self.left.saturating_sub(nodes);
+        self.left > 0
+    }
+
     fn push(&mut self, kind: ChangeKind, position: Option<Position>) {
         self.changes.push(Change { path: self.trail.clone(), kind, position });
     }
@@ -71,6 +90,9 @@ impl Walk {
         ids.sort_unstable();
         ids.dedup();
         for id in ids {
+            if !self.may_look_at(1) {
+                return;
+            }
             self.child(id, old.child(id), new.child(id));
         }
     }
@@ -117,6 +139,9 @@ impl Walk {
         match (old, new) {
             (Entries::Keyed(old), Entries::Keyed(new)) => {
                 for difference in old.diff(new) {
+                    if !self.may_look_at(1) {
+                        return;
+                    }
                     match difference {
                         Difference::Removed(key, old) => self.deleted(id, key, old),
                         Difference::Added(key, new) => self.created(id, key, new, None),
@@ -131,6 +156,9 @@ impl Walk {
                 let mut added = Vec::new();
                 let mut changed = Vec::new();
                 for difference in a.diff(b) {
+                    if !self.may_look_at(1) {
+                        return;
+                    }
                     match difference {
                         Difference::Removed(key, old) => self.deleted(id, key, old.value()),
                         Difference::Added(key, new) => added.push((new.rank(), key, new.value())),
@@ -142,6 +170,9 @@ impl Walk {
                 }
                 for (key, old, new) in changed {
                     self.within(id, Some(key.clone()), |walk| V::compare(walk, old, new));
+                }
+                if reordered && !self.may_look_at(old.len() + new.len()) {
+                    return;
                 }
                 if reordered {
                     return self.order(id, old, new);
