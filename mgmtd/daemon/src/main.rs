@@ -50,6 +50,7 @@ const LOGGED: &str = "info,russh=error";
 const GOODBYE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
+    cats_yang_schema::keep_little_memory();
     let args = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
     let colours = std::io::stderr().is_terminal();

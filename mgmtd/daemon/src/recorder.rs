@@ -87,10 +87,11 @@ impl Recorder {
                 self.keep(about, running);
             }
         }
-        if many {
+        let folded = self.compact(pending.as_deref());
+        // What they were about is freed by now.
+        if many || folded {
             cats_yang_schema::return_memory();
         }
-        self.compact(pending.as_deref());
         if let Err(error) = self.store.make_room() {
             // The next commit tells.
             tracing::debug!(%error, "commits take longer, if they can be recorded at all");
@@ -117,10 +118,11 @@ impl Recorder {
         }
     }
 
-    fn compact(&mut self, pending: Option<&Pending>) {
+    /// True when it was tried.
+    fn compact(&mut self, pending: Option<&Pending>) -> bool {
         // The history catches up from the journal as long as it is not durable itself.
         if !self.store.wants_compaction() || !self.archive.make_durable() {
-            return;
+            return false;
         }
         let config = content::to_json(&self.schema, &self.running).into_bytes();
         let done = pending
@@ -139,6 +141,7 @@ impl Recorder {
                 tracing::error!(%error, "cannot fold the journal into a snapshot; it goes on growing")
             }
         }
+        true
     }
 }
 

@@ -90,25 +90,9 @@ const BIG: usize = 1 << 20;
 impl Drop for Returned {
     fn drop(&mut self) {
         if self.octets >= BIG {
-            return_memory();
+            crate::memory::return_memory();
         }
     }
-}
-
-/// Gives free memory of the whole process back to the system, which the allocator of glibc keeps otherwise; nothing
-/// happens with another one. Takes milliseconds for hundreds of megabytes: to be called after big data were freed, where
-/// nobody waits.
-pub fn return_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim of glibc takes any padding and touches free memory only.
-    unsafe {
-        malloc_trim(0)
-    };
-}
-
-#[cfg(target_env = "gnu")]
-unsafe extern "C" {
-    fn malloc_trim(padding: usize) -> std::ffi::c_int;
 }
 
 /// A data tree or a diff, freed on drop.
