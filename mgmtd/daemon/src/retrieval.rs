@@ -10,20 +10,30 @@ use cats_yang_tree::{Defaults, Origin, Origins};
 /// The namespace of the identities of origins.
 const ORIGIN: &str = "urn:ietf:params:xml:ns:yang:ietf-origin";
 
+/// A filter that is longer, in bytes, is read each time.
+const KEPT: usize = 4 << 10;
+
+/// The filters of a session, read by the schema. The last one is kept: who polls asks with it again.
+#[derive(Debug, Default)]
+pub(crate) struct Filters {
+    last: Option<Box<(netconf::Filter, Filter)>>,
+}
+
 /// What `get` and `get-config` want.
 pub(crate) fn selection(
     filter: Option<netconf::Filter>,
     with_defaults: Option<WithDefaults>,
     schema: &Schema,
+    filters: &mut Filters,
 ) -> Result<Selection, Error> {
-    let filter = filter.map(|filter| read(filter, schema)).transpose()?;
+    let filter = filter.map(|filter| filters.read(filter, schema)).transpose()?;
     let defaults = with_defaults.map(defaults).unwrap_or_default();
     Ok(Selection { filter, defaults, ..Selection::default() })
 }
 
 /// `get-data`. Without `with-defaults`, `<operational>` shows the defaults in use, as it is what the node works by
 /// (RFC 8342 section 5.3), and the others show what was set.
-pub(crate) fn get_data(get: GetData, schema: &Schema) -> Result<Request, Error> {
+pub(crate) fn get_data(get: GetData, schema: &Schema, filters: &mut Filters) -> Result<Request, Error> {
     let mode = match get.datastore {
         netconf::NmdaDatastore::Operational => Defaults::ReportAll,
         netconf::NmdaDatastore::Running
@@ -31,7 +41,7 @@ pub(crate) fn get_data(get: GetData, schema: &Schema) -> Result<Request, Error> 
         | netconf::NmdaDatastore::Intended => Defaults::Explicit,
     };
     let selection = Selection {
-        filter: get.filter.map(|filter| read(filter, schema)).transpose()?,
+        filter: get.filter.map(|filter| filters.read(filter, schema)).transpose()?,
         config: get.config,
         origins: get.origins.map(|origins| self::origins(&origins, schema)).transpose()?,
         depth: get.max_depth,
@@ -42,12 +52,16 @@ pub(crate) fn get_data(get: GetData, schema: &Schema) -> Result<Request, Error> 
 }
 
 /// `compare`.
-pub(crate) fn compare(compare: netconf::Compare, schema: &Schema) -> Result<Request, Error> {
+pub(crate) fn compare(
+    compare: netconf::Compare,
+    schema: &Schema,
+    filters: &mut Filters,
+) -> Result<Request, Error> {
     Ok(Request::Compare(Compare {
         source: datastore(compare.source),
         target: datastore(compare.target),
         all: compare.all,
-        filter: compare.filter.map(|filter| read(filter, schema)).transpose()?,
+        filter: compare.filter.map(|filter| filters.read(filter, schema)).transpose()?,
     }))
 }
 
@@ -92,10 +106,28 @@ pub(crate) fn default_operation(operation: netconf::DefaultOperation) -> Default
     }
 }
 
-fn read(filter: netconf::Filter, schema: &Schema) -> Result<Filter, Error> {
+impl Filters {
+    fn read(&mut self, filter: netconf::Filter, schema: &Schema) -> Result<Filter, Error> {
+        if let Some((_, read)) = self.last.as_deref().filter(|(last, _)| *last == filter) {
+            return Ok(read.clone());
+        }
+        let read = match &filter {
+            netconf::Filter::Subtree(element) => Filter::subtree(schema, element.as_str()),
+            netconf::Filter::XPath { select, namespaces } => {
+                Filter::xpath(schema, select.clone(), namespaces.clone())
+            }
+        }?;
+        self.last = (length(&filter) <= KEPT).then(|| Box::new((filter, read.clone())));
+        Ok(read)
+    }
+}
+
+fn length(filter: &netconf::Filter) -> usize {
     match filter {
-        netconf::Filter::Subtree(element) => Filter::subtree(schema, element.as_str()),
-        netconf::Filter::XPath { select, namespaces } => Filter::xpath(schema, select, namespaces),
+        netconf::Filter::Subtree(element) => element.as_str().len(),
+        netconf::Filter::XPath { select, namespaces } => {
+            select.len() + namespaces.iter().map(|(prefix, uri)| prefix.len() + uri.len()).sum::<usize>()
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::exec;
 use crate::hub::{HubSender, Input, Opened, now};
 use crate::random;
-use crate::retrieval;
+use crate::retrieval::{self, Filters};
 use cats_mgmtd_core::{
     CommitOptions, Comparison, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer,
     Reading, Reply, Request, Resolution, SessionId, Source, Target, TestOption, Transport,
@@ -109,7 +109,12 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
         Settings { session_id: session.0, capabilities: shared.capabilities.clone(), limits: shared.limits };
     let state = netconf::Session::new(settings, now().instant);
     let big = Arc::new(AtomicBool::new(false));
-    let responder = Responder { session, shared: Arc::clone(&shared), big: Arc::clone(&big) };
+    let responder = Responder {
+        session,
+        shared: Arc::clone(&shared),
+        big: Arc::clone(&big),
+        filters: Filters::default(),
+    };
     let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
     tracing::debug!(%session, %reason, "transport closed");
     let ended = match reason {
@@ -143,6 +148,7 @@ struct Responder {
     shared: Arc<Shared>,
     /// The session had a big request or reply.
     big: Arc<AtomicBool>,
+    filters: Filters,
 }
 
 impl Respond for Responder {
@@ -160,7 +166,7 @@ impl Respond for Responder {
             _ => DataOf::Base,
         };
         let revisions = matches!(&rpc.operation, Operation::Other { .. });
-        let request = request_of(rpc.operation, &self.shared.schema)
+        let request = request_of(rpc.operation, &self.shared.schema, &mut self.filters)
             .unwrap_or_else(|error| Request::Unsupported(Box::new(error)));
         let (answer, reply) = oneshot::channel();
         let input = Input::Request { session: self.session, request, answer };
@@ -253,17 +259,17 @@ impl Responder {
     }
 }
 
-fn request_of(operation: Operation, schema: &Schema) -> Result<Request, Error> {
+fn request_of(operation: Operation, schema: &Schema, filters: &mut Filters) -> Result<Request, Error> {
     Ok(match operation {
         Operation::Get { filter, with_defaults } => {
-            Request::Get(retrieval::selection(filter, with_defaults, schema)?)
+            Request::Get(retrieval::selection(filter, with_defaults, schema, filters)?)
         }
         Operation::GetConfig { source, filter, with_defaults } => Request::GetConfig {
             source: datastore(source),
-            selection: retrieval::selection(filter, with_defaults, schema)?,
+            selection: retrieval::selection(filter, with_defaults, schema, filters)?,
         },
-        Operation::GetData(get) => retrieval::get_data(*get, schema)?,
-        Operation::Compare(compare) => retrieval::compare(*compare, schema)?,
+        Operation::GetData(get) => retrieval::get_data(*get, schema, filters)?,
+        Operation::Compare(compare) => retrieval::compare(*compare, schema, filters)?,
         Operation::EditData(edit) => {
             let default_operation = retrieval::default_operation(edit.default_operation);
             let config = read(edit.config, schema, default_operation);

@@ -295,26 +295,34 @@ fn encode_parts(framing: Framing, parts: Vec<String>) -> Vec<Vec<u8>> {
     }
 }
 
-/// A part of a message, in one chunk where there are chunks; [`end_of_message`] follows the last one. No part ends
-/// within an end-of-message marker.
+/// A part of a message, in one chunk where there are chunks; [`encode_last`] has the last one. No part ends within an
+/// end-of-message marker.
 pub(crate) fn encode_part(framing: Framing, part: String) -> Vec<u8> {
+    ended(framing, part, b"")
+}
+
+/// The last part of a message.
+pub(crate) fn encode_last(framing: Framing, part: String) -> Vec<u8> {
     match framing {
-        Framing::EndOfMessage => escape_marker(part).into_bytes(),
-        Framing::Chunked if part.is_empty() => Vec::new(),
-        Framing::Chunked => {
-            let mut out = format!("\n#{}\n", part.len()).into_bytes();
-            out.extend_from_slice(part.as_bytes());
-            out
-        }
+        Framing::EndOfMessage => ended(framing, part, MARKER),
+        Framing::Chunked => ended(framing, part, b"\n##\n"),
     }
 }
 
-/// What ends a message.
-pub(crate) fn end_of_message(framing: Framing) -> &'static [u8] {
-    match framing {
-        Framing::EndOfMessage => MARKER,
-        Framing::Chunked => b"\n##\n",
-    }
+fn ended(framing: Framing, part: String, end: &[u8]) -> Vec<u8> {
+    let mut out = match framing {
+        Framing::EndOfMessage => escape_marker(part).into_bytes(),
+        Framing::Chunked if part.is_empty() => Vec::new(),
+        Framing::Chunked => {
+            let size = format!("\n#{}\n", part.len());
+            let mut out = Vec::with_capacity(size.len() + part.len() + end.len());
+            out.extend_from_slice(size.as_bytes());
+            out.extend_from_slice(part.as_bytes());
+            out
+        }
+    };
+    out.extend_from_slice(end);
+    out
 }
 
 /// A message above the largest chunk: a chunk for each gibibyte of each part.

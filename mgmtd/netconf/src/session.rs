@@ -1,6 +1,6 @@
 //! The server's end of a session.
 
-use crate::framing::{Decoder, Event, Framing, FramingError, encode, encode_part, end_of_message};
+use crate::framing::{Decoder, Event, Framing, FramingError, encode, encode_last, encode_part};
 use crate::grammar::{echo_of_head, parse_rpc};
 use crate::hello::{Hello, HelloError};
 use crate::modules::Modules;
@@ -144,8 +144,9 @@ pub struct Session {
     decoder: Decoder,
     sending: Framing,
     stage: Stage,
-    /// Received and not yet decoded.
+    /// Received and, but for the first `used` bytes, not yet decoded.
     waiting: Vec<u8>,
+    used: usize,
     /// A big message that has come whole.
     whole: Option<Vec<u8>>,
     /// The request in progress.
@@ -188,6 +189,7 @@ impl Session {
             sending: Framing::EndOfMessage,
             stage: Stage::Hello { deadline: now + settings.limits.hello },
             waiting: Vec::new(),
+            used: 0,
             whole: None,
             current: None,
             sent: None,
@@ -227,7 +229,7 @@ impl Session {
 
     /// False while so much waits behind the request in progress that no more should be read.
     pub fn wants_input(&self) -> bool {
-        self.stage != Stage::Closed && !self.ended && self.waiting.len() < READ_AHEAD
+        self.stage != Stage::Closed && !self.ended && self.backlog() < READ_AHEAD
     }
 
     /// True from the peer's hello on.
@@ -242,7 +244,7 @@ impl Session {
 
     /// How many bytes wait behind the request in progress.
     pub fn backlog(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() - self.used
     }
 
     /// How many bytes of messages that are not requests yet it holds.
@@ -286,6 +288,7 @@ impl Session {
             return;
         }
         self.last_heard = now;
+        self.waiting.drain(..std::mem::take(&mut self.used));
         self.waiting.extend_from_slice(bytes);
         self.advance();
     }
@@ -330,6 +333,7 @@ impl Session {
     /// next one, with each `>` of content escaped.
     pub fn data(&mut self, piece: &str) {
         let Some(sent) = &mut self.sent else { return };
+        sent.text.reserve(piece.len() + sent.end.len());
         sent.text.push_str(piece);
         if sent.text.len() >= SEND {
             let text = std::mem::take(&mut sent.text);
@@ -343,9 +347,7 @@ impl Session {
         self.current = None;
         self.last_heard = now;
         text.push_str(end);
-        let mut last = encode_part(self.sending, text);
-        last.extend_from_slice(end_of_message(self.sending));
-        self.outputs.push_back(Output::Send(last));
+        self.outputs.push_back(Output::Send(encode_last(self.sending, text)));
         self.advance();
     }
 
@@ -356,7 +358,7 @@ impl Session {
             self.current = None;
             self.sent = None;
             self.whole = None;
-            self.waiting = Vec::new();
+            (self.waiting, self.used) = (Vec::new(), 0);
             self.outputs.push_back(Output::Closed(reason));
         }
     }
@@ -369,7 +371,7 @@ impl Session {
     /// Decodes until a request is in progress or nothing more is complete.
     fn advance(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
-        let mut used = 0;
+        let mut used = std::mem::take(&mut self.used);
         while self.current.is_none() && self.whole.is_none() && self.stage != Stage::Closed {
             let Some(rest) = waiting.get(used..).filter(|rest| !rest.is_empty()) else { break };
             match self.decoder.feed(rest) {
@@ -388,10 +390,9 @@ impl Session {
         if self.stage == Stage::Closed {
             return;
         }
-        self.waiting = waiting;
-        self.waiting.drain(..used);
-        if self.waiting.is_empty() {
-            self.waiting = Vec::new();
+        // What was decoded goes when more comes, or with the rest: each request would move all that waits behind it.
+        if used < waiting.len() {
+            (self.waiting, self.used) = (waiting, used);
         }
         if self.ended && self.current.is_none() && self.whole.is_none() && self.waiting.is_empty() {
             self.close(CloseReason::Dropped);

@@ -207,6 +207,7 @@ impl Driver {
         if self.held.is_empty() {
             self.held = bytes;
         } else {
+            self.held.reserve_exact(TOGETHER.saturating_sub(self.held.len()));
             self.held.extend_from_slice(&bytes);
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::schema::{
 };
 use crate::validate::Constraints;
 use crate::value::{self, Value};
+use crate::xml::Tags;
 use crate::xpath::{self, When};
 use regex::Regex;
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ pub(crate) struct Index {
     /// Enum names, so that equal values share one allocation.
     names: HashMap<String, Arc<str>>,
     patterns: HashMap<String, Regex>,
+    tags: Tags,
     /// What validation asks, per node and in all.
     constraints: Arc<Constraints>,
     faults: Vec<String>,
@@ -87,6 +89,7 @@ impl Schema {
             self.index.defaults[at] = values;
             self.index.faults.extend(faults);
         }
+        self.index.tags = Tags::of(&self);
         self.index.whens = xpath::whens(&self);
         self.index.constraints = Arc::new(Constraints::of(&self));
         self
@@ -287,6 +290,10 @@ impl Schema {
     /// Is the schema order of the children of `parent` another one than the order of ids?
     pub(crate) fn permuted(&self, parent: Option<NodeId>) -> bool {
         self.children(parent).permuted
+    }
+
+    pub(crate) fn tags(&self) -> &Tags {
+        &self.index.tags
     }
 
     pub(crate) fn constraints(&self) -> &Constraints {

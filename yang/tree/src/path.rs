@@ -173,16 +173,16 @@ impl InstancePath {
 }
 
 /// The text of an identity with a prefix instead of the module's name.
-pub(crate) fn xml_identity(schema: &Schema, name: &str) -> Option<(ModuleId, String)> {
+/// The module of an identity and its own name.
+pub(crate) fn identity_parts<'a>(schema: &Schema, name: &'a str) -> Option<(ModuleId, &'a str)> {
     let (module, name) = name.split_once(':')?;
-    let module = schema.module_by_name(module)?;
-    Some((module, [schema.prefix(module), ":", name].concat()))
+    Some((schema.module_by_name(module)?, name))
 }
 
 fn xml_key(schema: &Schema, key: &Key) -> Key {
     let value = |value: &Value| match value {
-        Value::Identity(name) => match xml_identity(schema, name) {
-            Some((_, text)) => Value::Identity(Arc::from(text)),
+        Value::Identity(name) => match identity_parts(schema, name) {
+            Some((module, name)) => Value::Identity([schema.prefix(module), ":", name].concat().into()),
             None => value.clone(),
         },
         _ => value.clone(),

@@ -2,9 +2,11 @@
 
 mod characters;
 mod names;
+mod tags;
 mod write;
 
 pub use names::{MAX_NAMES, too_many_names};
+pub(crate) use tags::Tags;
 pub(crate) use write::Written;
 pub use write::{PIECE, Pieces};
 
@@ -192,18 +194,35 @@ fn qualified(node: Node<'_, '_>, namespace: Option<&str>, name: &str, element: b
 
 /// Appends `text` as character data.
 pub(crate) fn escape(out: &mut String, text: &str) {
-    escape_with(out, text, false);
+    escape_with(out, text, &CONTENT);
 }
 
 /// Appends `text` as the content of a double-quoted attribute.
 pub(crate) fn escape_attribute(out: &mut String, text: &str) {
-    escape_with(out, text, true);
+    escape_with(out, text, &ATTRIBUTE);
 }
 
-fn escape_with(out: &mut String, text: &str, attribute: bool) {
+/// Which bytes are escaped, all of ASCII.
+type Escaped = [bool; 256];
+
+const CONTENT: Escaped = escaped(b"<>&\r");
+const ATTRIBUTE: Escaped = escaped(b"<>&\r\"\n\t");
+
+const fn escaped(bytes: &[u8]) -> Escaped {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    table
+}
+
+fn escape_with(out: &mut String, text: &str, escaped: &Escaped) {
+    let is_escaped = |byte: u8| escaped.get(usize::from(byte)).copied().unwrap_or_default();
     let mut rest = text;
     // All that is escaped is a byte of its own, so what stands before is whole characters.
-    while let Some(at) = rest.bytes().position(|byte| is_escaped(byte, attribute)) {
+    while let Some(at) = rest.bytes().position(is_escaped) {
         let (plain, from) = rest.split_at(at);
         out.push_str(plain);
         out.push_str(match from.as_bytes().first() {
@@ -219,14 +238,6 @@ fn escape_with(out: &mut String, text: &str, attribute: bool) {
         rest = from.get(1..).unwrap_or_default();
     }
     out.push_str(rest);
-}
-
-fn is_escaped(byte: u8, attribute: bool) -> bool {
-    match byte {
-        b'<' | b'>' | b'&' | b'\r' => true,
-        b'"' | b'\n' | b'\t' => attribute,
-        _ => false,
-    }
 }
 
 #[cfg(test)]

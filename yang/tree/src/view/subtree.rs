@@ -16,9 +16,9 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A compiled subtree filter.
+/// A compiled subtree filter. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Subtree(pub(crate) Term);
+pub struct Subtree(Arc<Term>);
 
 impl Subtree {
     /// Of a `<filter>` or `<subtree-filter>` element as text. Unknown names and namespaces select nothing.
@@ -27,7 +27,7 @@ impl Subtree {
     /// When the text is no XML, nests too deep, or asks for too much at once.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, Error> {
         let document = xml::parse(text)?;
-        Ok(Self(Term::parse(schema, document.root_element())?))
+        Ok(Self(Arc::new(Term::parse(schema, document.root_element())?)))
     }
 
     /// May it select anything at or below the top-level node `node`?

@@ -3,8 +3,8 @@
 //! Nothing recurses: where the writer stands is a stack of its own, so it can stop after any piece and go on when the
 //! next one is wanted, and a reader that is slow holds one piece and not the whole text.
 
-use super::{ORIGIN, WITH_DEFAULTS, escape, escape_attribute};
-use crate::path::{InstancePath, Key, xml_identity};
+use super::{ORIGIN, WITH_DEFAULTS, escape};
+use crate::path::{InstancePath, Key, identity_parts};
 use crate::schema::{ModuleId, NodeId, Schema};
 use crate::tree::{Branch, Child, Data, Entries, Tree};
 use crate::value::{Value, xpath};
@@ -13,13 +13,16 @@ use crate::view::defaults::{Place, level};
 use crate::view::extent::{Extent, keys_of};
 use crate::view::origin::{Origin, container_of, entry_origin, list_of, origin_of};
 use crate::view::trail::step;
-use std::borrow::{Borrow, Cow};
+use std::borrow::Borrow;
 use std::fmt::Write;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
 /// A piece is handed out when it has grown to so many bytes; what does not divide, such as one long value, adds to it.
 pub const PIECE: usize = 16 << 10;
+
+/// The room that the text has at first.
+const SHORT: usize = 2 << 10;
 
 /// So many entries of a list are taken from it at a time.
 const BATCH: usize = 64;
@@ -110,7 +113,7 @@ impl<S: Borrow<Schema>> Pieces<S> {
             defaults: written.defaults,
             tagged: written.tagged,
             with_origin: written.intended.is_some(),
-            buffer: String::new(),
+            buffer: String::with_capacity(SHORT),
             stack: Vec::new(),
         };
         let intended = written.intended.map(|tree| tree.root);
@@ -305,38 +308,32 @@ impl<S: Borrow<Schema>> Pieces<S> {
     fn leaf(&mut self, id: NodeId, value: &Value, outer: Option<ModuleId>, notes: Notes) {
         self.open(id, outer, notes);
         let schema = self.schema.borrow();
-        let (text, modules) = value_text(schema, value);
-        for module in modules {
-            declare(&mut self.buffer, schema.prefix(module), &schema.module(module).namespace);
-        }
+        let text = Text::of(schema, value);
+        let declared = text.modules().iter().filter_map(|module| schema.tags().namespace(*module));
+        declared.for_each(|namespace| self.buffer.push_str(&namespace.prefixed));
         if text.is_empty() {
             self.buffer.push_str("/>");
             return;
         }
         self.buffer.push('>');
-        escape(&mut self.buffer, &text);
+        text.write(&mut self.buffer, schema);
         close(&mut self.buffer, schema, id);
     }
 
     /// `<name xmlns="…" …` without the closing bracket.
     fn open(&mut self, id: NodeId, outer: Option<ModuleId>, notes: Notes) {
         let schema = self.schema.borrow();
-        let node = schema.node(id);
-        self.buffer.push('<');
-        self.buffer.push_str(&node.name);
-        if outer != Some(node.module) {
-            self.buffer.push_str(" xmlns=\"");
-            escape_attribute(&mut self.buffer, &schema.module(node.module).namespace);
-            self.buffer.push('"');
+        let (module, tags) = (schema.node(id).module, schema.tags());
+        self.buffer.push_str(tags.name(id).0);
+        if outer != Some(module) {
+            self.buffer.push_str(tags.namespace(module).map_or("", |namespace| &namespace.default));
         }
+        // A String takes everything.
         if notes.default && self.tagged {
-            declare(&mut self.buffer, "wd", WITH_DEFAULTS);
-            self.buffer.push_str(" wd:default=\"true\"");
+            let _ = write!(self.buffer, " xmlns:wd=\"{WITH_DEFAULTS}\" wd:default=\"true\"");
         }
         if let Some(origin) = notes.origin {
-            declare(&mut self.buffer, "or", ORIGIN);
-            // A String takes everything.
-            let _ = write!(self.buffer, " or:origin=\"or:{}\"", origin.name());
+            let _ = write!(self.buffer, " xmlns:or=\"{ORIGIN}\" or:origin=\"or:{}\"", origin.name());
         }
     }
 }
@@ -355,40 +352,78 @@ impl<S: Borrow<Schema>> Iterator for Pieces<S> {
 }
 
 fn close(buffer: &mut String, schema: &Schema, id: NodeId) {
-    buffer.push_str("</");
-    buffer.push_str(&schema.node(id).name);
-    buffer.push('>');
+    buffer.push_str(schema.tags().name(id).1);
 }
 
-fn declare(buffer: &mut String, prefix: &str, namespace: &str) {
-    buffer.push_str(" xmlns:");
-    buffer.push_str(prefix);
-    buffer.push_str("=\"");
-    escape_attribute(buffer, namespace);
-    buffer.push('"');
+/// The text of a value.
+enum Text<'a> {
+    /// To be escaped.
+    Plain(&'a str),
+    /// A name behind the prefix of its module.
+    Name(ModuleId, &'a str),
+    /// Names in a path or an expression, behind the prefixes of these modules.
+    Path(String, Vec<ModuleId>),
+    /// A number.
+    Number(&'a Value),
 }
 
-/// The text of a value and the modules whose prefixes it uses.
-fn value_text<'a>(schema: &Schema, value: &'a Value) -> (Cow<'a, str>, Vec<ModuleId>) {
-    match value {
-        Value::Identity(name) => match xml_identity(schema, name) {
-            Some((module, text)) => (text.into(), vec![module]),
-            None => (Cow::Borrowed(name), Vec::new()),
-        },
-        Value::Instance(path) => {
-            let (text, modules) = match InstancePath::parse(schema, path) {
-                Ok(path) => path.render_xml(schema),
-                Err(_) => xpath::prefixed(schema, path),
-            };
-            (text.into(), modules)
+impl<'a> Text<'a> {
+    fn of(schema: &Schema, value: &'a Value) -> Self {
+        match value {
+            Value::Identity(name) => match identity_parts(schema, name) {
+                Some((module, name)) => Text::Name(module, name),
+                None => Text::Plain(name),
+            },
+            Value::Instance(path) => {
+                let (text, modules) = match InstancePath::parse(schema, path) {
+                    Ok(path) => path.render_xml(schema),
+                    Err(_) => xpath::prefixed(schema, path),
+                };
+                Text::Path(text, modules)
+            }
+            Value::String(text) | Value::Enum(text) | Value::Bits(text) | Value::Binary(text) => {
+                Text::Plain(text)
+            }
+            Value::Bool(value) => Text::Plain(if *value { "true" } else { "false" }),
+            Value::Empty => Text::Plain(""),
+            Value::Int32(_)
+            | Value::Uint32(_)
+            | Value::Int64(_)
+            | Value::Uint64(_)
+            | Value::Decimal64 { .. } => Text::Number(value),
         }
-        Value::String(text) | Value::Enum(text) | Value::Bits(text) | Value::Binary(text) => {
-            (Cow::Borrowed(text), Vec::new())
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Text::Plain(text) => text.is_empty(),
+            Text::Path(text, _) => text.is_empty(),
+            Text::Name(..) | Text::Number(_) => false,
         }
-        Value::Bool(value) => (Cow::Borrowed(if *value { "true" } else { "false" }), Vec::new()),
-        Value::Empty => (Cow::Borrowed(""), Vec::new()),
-        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Decimal64 { .. } => {
-            (value.to_string().into(), Vec::new())
+    }
+
+    /// The modules whose prefixes it uses.
+    fn modules(&self) -> &[ModuleId] {
+        match self {
+            Text::Name(module, _) => std::slice::from_ref(module),
+            Text::Path(_, modules) => modules,
+            Text::Plain(_) | Text::Number(_) => &[],
+        }
+    }
+
+    fn write(&self, buffer: &mut String, schema: &Schema) {
+        match self {
+            Text::Plain(text) => escape(buffer, text),
+            Text::Name(module, name) => {
+                buffer.push_str(schema.prefix(*module));
+                buffer.push(':');
+                escape(buffer, name);
+            }
+            Text::Path(text, _) => escape(buffer, text),
+            Text::Number(value) => {
+                // A String takes everything.
+                let _ = write!(buffer, "{value}");
+            }
         }
     }
 }
