@@ -30,17 +30,29 @@ impl Session {
 
     /// Exchanges hellos over a stream that leads to a server; each part of an answer may take `bound`.
     pub fn over(stream: UnixStream, bound: Duration) -> Result<Session> {
+        Session::announcing(stream, bound, &[])
+    }
+
+    /// The same, of a client with further capabilities.
+    pub fn announcing(stream: UnixStream, bound: Duration, capabilities: &[&str]) -> Result<Session> {
         stream.set_read_timeout(Some(bound)).map_err(LabError::of("bounding the wait for an answer"))?;
         let mut session = Session { stream, received: Vec::new(), next_id: 1, hello: String::new() };
         session.hello = session.read_until(END_OF_MESSAGE)?;
+        let more: String = capabilities.iter().map(|uri| format!("<capability>{uri}</capability>")).collect();
         session.send_raw(
             format!(
                 "<hello xmlns=\"{BASE}\"><capabilities><capability>urn:ietf:params:netconf:base:1.1</capability>\
-                 </capabilities></hello>]]>]]>"
+                 {more}</capabilities></hello>]]>]]>"
             )
             .as_bytes(),
         )?;
         Ok(session)
+    }
+
+    /// The session-id in the server's hello.
+    pub fn id(&self) -> Result<u32> {
+        let text = self.hello.split_once("<session-id>").and_then(|(_, rest)| rest.split('<').next());
+        text.unwrap_or_default().trim().parse().map_err(LabError::of("reading the session-id in the hello"))
     }
 
     /// Sends an operation and gives the whole reply, an error reply too.

@@ -3,9 +3,14 @@
 use crate::command::{Outcome, run_with_input};
 use crate::lab::{Lab, python, repository_root};
 use crate::namespace::Namespace;
+use crate::netconf::Session;
 use crate::node::{AdministratorKey, Node};
+use crate::wait::BOUND;
 use crate::{LabError, Result};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 /// Where the daemon listens, inside of its namespace.
@@ -44,6 +49,28 @@ impl Server {
     /// Runs OpenSSH's client with the subsystem netconf as `user` with the private key `key`, `input` on its
     /// standard input, which is then closed.
     pub fn ssh(&self, user: &str, key: &AdministratorKey, options: &[&str], input: &[u8]) -> Result<Outcome> {
+        run_with_input(self.ssh_command(user, key, options), input)
+    }
+
+    /// A session of OpenSSH's client, which announces these capabilities beside its base.
+    pub fn ssh_session(
+        &self,
+        user: &str,
+        key: &AdministratorKey,
+        capabilities: &[&str],
+    ) -> Result<SshSession> {
+        let doing = "starting ssh";
+        let (near, far) = UnixStream::pair().map_err(LabError::of(doing))?;
+        let output = far.try_clone().map_err(LabError::of(doing))?;
+        let mut command = self.ssh_command(user, key, &[]);
+        command.stdin(Stdio::from(OwnedFd::from(far))).stdout(Stdio::from(OwnedFd::from(output)));
+        let client = Client(command.spawn().map_err(LabError::of(doing))?);
+        // With it go the last handles of the other end, so that the end of the client is seen.
+        drop(command);
+        Ok(SshSession { session: Session::announcing(near, BOUND, capabilities)?, client })
+    }
+
+    fn ssh_command(&self, user: &str, key: &AdministratorKey, options: &[&str]) -> Command {
         let mut command = self.node.host().command("ssh");
         command.args(["-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no"]);
         command.args([
@@ -56,7 +83,34 @@ impl Server {
         ]);
         command.arg("-i").arg(&key.private).args(options);
         command.args(["-p", PORT, &format!("{user}@{ADDRESS}"), "-s", "netconf"]);
-        run_with_input(command, input)
+        command
+    }
+}
+
+/// A session of OpenSSH's client.
+#[derive(Debug)]
+pub struct SshSession {
+    /// The NETCONF in it.
+    pub session: Session,
+    client: Client,
+}
+
+impl SshSession {
+    /// Kills the client, which has no time to say goodbye.
+    pub fn cut(self) {
+        drop(self.client);
+    }
+}
+
+/// Killed when it goes out of scope.
+#[derive(Debug)]
+struct Client(Child);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // One that has ended by itself is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -15,6 +15,10 @@ const MANAGEMENT: &[(&str, &str)] = &[
     ("/ietf-system:system/", "mgmtd/daemon/src/logins.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/ssh/", "mgmtd/daemon/src/logins.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/", "mgmtd/daemon/src/limits.rs"),
+    (
+        "/ietf-routing:routing/ietf-cats:cats/cats-system:system/detached-candidates/",
+        "mgmtd/daemon/tests/private.rs",
+    ),
 ];
 
 /// Leafs for people only.

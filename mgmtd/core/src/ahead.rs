@@ -151,7 +151,9 @@ impl Core {
             | Request::Unsupported(_)
             | Request::SchemaIndex { .. }
             | Request::CompareRevision { .. }
-            | Request::Rollback { .. } => Needs::Nothing,
+            | Request::Rollback { .. }
+            | Request::AttachCandidate { .. }
+            | Request::DropCandidate { .. } => Needs::Nothing,
         }
     }
 
@@ -271,8 +273,11 @@ impl Core {
     }
 
     fn restore(&mut self, session: SessionId, before: Before) {
-        if let (Some(private), Some(before)) = (self.privates.get_mut(&session), before) {
+        let Some(before) = before else { return };
+        if let Some(private) = self.privates.get_mut(&session) {
             *private = before;
+        } else {
+            self.restore_detached(session, before);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::library;
 use crate::monitoring;
 use crate::nacm::{self, Access, Nacm};
 use crate::output::{Alarm, Event, Output};
-use crate::private::Privates;
+use crate::private::{Detached, Privates};
 use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
@@ -70,6 +70,7 @@ pub struct Core {
     /// The shared one.
     pub(crate) candidate: Tree,
     pub(crate) privates: Privates,
+    pub(crate) detached: Detached,
     pub(crate) sessions: Sessions,
     pub(crate) components: Components,
     /// The commit that is being decided.
@@ -115,6 +116,7 @@ impl Core {
             revision,
             candidate: running.clone(),
             privates: Privates::new(),
+            detached: Detached::default(),
             running,
             components,
             commit: None,
@@ -153,7 +155,7 @@ impl Core {
             )
             | None => None,
         };
-        let due = [prepare, self.confirm_timeout(), self.reads.poll_timeout()];
+        let due = [prepare, self.confirm_timeout(), self.reads.poll_timeout(), self.detached.poll_timeout()];
         due.into_iter().flatten().min_by_key(|(due, _)| *due)
     }
 
@@ -179,7 +181,8 @@ impl Core {
     /// `resource-denied` at a limit.
     pub fn open_session(&mut self, peer: Peer, now: Now) -> Result<SessionId, Error> {
         let user = peer.user.clone();
-        let session = self.sessions.open(peer, now)?;
+        let detached = &self.detached;
+        let session = self.sessions.open(peer, now, |id| detached.names(id))?;
         self.outputs.push_back(Output::Event(Event::SessionOpened { session, user }));
         Ok(session)
     }
@@ -283,6 +286,8 @@ impl Core {
             Request::Unsupported(error) => Err(vec![*error]),
             Request::CompareRevision { from, to } => self.compare_revisions(session, from, to).map(|()| None),
             Request::Rollback { revision } => self.roll_back_to(session, revision).map(|()| None),
+            Request::AttachCandidate { left_by } => self.attach_candidate(session, left_by).map(Some),
+            Request::DropCandidate { left_by } => self.drop_candidate(session, left_by).map(Some),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
         };
         if let Some(answer) = answer.transpose() {
@@ -295,6 +300,7 @@ impl Core {
         self.advance_prepare(now);
         self.record_again(now);
         self.proceed(now);
+        self.drop_surplus(now);
         for (session, answer) in self.reads.expired(now.instant) {
             self.reply(session, answer);
         }

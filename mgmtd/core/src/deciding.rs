@@ -64,9 +64,9 @@ impl Core {
         }
         self.no_commit_unrecorded()?;
         self.may_follow(session, options.persist_id.as_deref())?;
-        let tip = self.tip().1.clone();
+        let (revision, tip) = (self.tip().0, self.tip().1.clone());
         if private {
-            self.update_onto(session, &tip, Resolution::RevertOnConflict)?;
+            self.update_onto(session, (&tip, revision), Resolution::RevertOnConflict)?;
         }
         let CommitOptions { confirmed, comment, .. } = options;
         let cause = Cause::Candidate { session, by: self.author(session), confirmed, comment, private };

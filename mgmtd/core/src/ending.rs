@@ -81,7 +81,9 @@ impl Core {
     pub(crate) fn end(&mut self, session: SessionId, why: End, now: Now) {
         let Some(user) = self.sessions.get(session).map(|session| session.peer.user.clone()) else { return };
         let locks = self.sessions.close(session).unwrap_or_default();
-        self.privates.remove(&session);
+        if let (Some(Some(private)), true) = (self.privates.remove(&session), why != End::Closed) {
+            self.detach(session, user.clone(), private, now);
+        }
         self.reads.forget(session);
         self.files.forget(session);
         self.history.forget(session);

@@ -1,7 +1,7 @@
 //! Datastores, sessions, locks and the commit state machine of the management daemon.
 //!
 //! This crate must not know framing, transports, libyang, the store's files or what any module means beyond
-//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms and the history of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
+//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms, the history and the detached candidates of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
 //! see the contract on [`Core`].
 //!
 //! A commit goes validate (yang/tree's, on a thread outside) → check (rules that YANG cannot say, outside) → prepare (each component
@@ -39,7 +39,10 @@ pub use compare::{Compare, Comparison};
 pub use confirmed::RECORD_AGAIN;
 pub use history::Kept;
 pub use nacm::{Access, AccessOperation};
-pub use output::{Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending, Recorded};
+pub use output::{
+    Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending, Recorded, WhyDropped,
+};
+pub use private::Keeping;
 pub use reading::{Filter, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};

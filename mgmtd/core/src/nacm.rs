@@ -196,6 +196,8 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
         Request::SchemaIndex { .. } => ("cats-exec", "schema-index"),
         Request::CompareRevision { .. } => ("cats-exec", "compare-revision"),
         Request::Rollback { .. } => ("cats-exec", "rollback"),
+        Request::AttachCandidate { .. } => ("cats-exec", "attach-candidate"),
+        Request::DropCandidate { .. } => ("cats-exec", "drop-candidate"),
         Request::Unsupported(_) => return None,
     })
 }

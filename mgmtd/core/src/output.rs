@@ -185,10 +185,33 @@ pub enum Event {
     RollbackRefused { component: String, errors: Vec<Error> },
     /// A request was denied by access control.
     Denied { session: SessionId, user: String, why: Error },
+    /// A private candidate with changes is kept, since its session was lost or killed.
+    CandidateKept { session: SessionId, user: String },
+    /// A session goes on with the private candidate that another one of `user` had left.
+    CandidateAttached { session: SessionId, left_by: SessionId, user: String },
+    /// The private candidate that a session of `user` had left is gone.
+    CandidateDropped { session: SessionId, user: String, why: WhyDropped },
     /// An alarm was raised.
     AlarmRaised(Alarm),
     /// An alarm was cleared.
     AlarmCleared(Alarm),
+}
+
+/// Why a private candidate that was left is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyDropped {
+    /// It was kept for as long as it is to be.
+    Expired,
+    /// More are there than are to be kept, and it is the oldest.
+    Crowded {
+        /// So many are to be kept, of its user or in all.
+        limit: usize,
+    },
+    /// On request.
+    Asked {
+        /// Of this session.
+        by: SessionId,
+    },
 }
 
 /// A lasting condition that someone should act on.

@@ -1,12 +1,16 @@
 //! Private candidates (draft-ietf-netconf-privcand-09): a candidate of one session, made of running when it is first
-//! needed, and gone with the session.
+//! needed, and gone when the session closes; one that is lost leaves it [`detached`].
 //!
 //! Running as it was then is kept beside it. An update brings the changes of running since that base and those of the
 //! candidate together, at the cost of the changes; what both changed is a conflict. A commit updates first, and keeps
 //! the outcome of that whatever becomes of the rest. Unlike the shared candidate a private one never follows running by
 //! itself.
 
+mod detached;
 mod merge;
+
+pub(crate) use detached::Detached;
+pub use detached::Keeping;
 
 use crate::core::Core;
 use crate::session::{lock_denied, lock_denied_for};
@@ -26,6 +30,8 @@ pub(crate) type Privates = BTreeMap<SessionId, Option<Private>>;
 pub(crate) struct Private {
     /// Running when it was made or last updated.
     base: Tree,
+    /// The revision that it had.
+    base_revision: u64,
     tree: Tree,
     locked: bool,
     /// Its changes are in a confirmed commit that waits; they come back when that is taken back.
@@ -56,9 +62,10 @@ impl Told {
 }
 
 impl Private {
-    fn of(running: &Tree) -> Self {
+    fn of(running: &Tree, revision: u64) -> Self {
         Self {
             base: running.clone(),
+            base_revision: revision,
             tree: running.clone(),
             locked: false,
             on_trial: false,
@@ -70,14 +77,25 @@ impl Private {
         self.tree != self.base
     }
 
+    /// Would something be lost with it?
+    fn holds_work(&self) -> bool {
+        self.is_modified() || self.on_trial
+    }
+
     fn discard(&mut self) {
         self.tree = self.base.clone();
         self.told = Told::default();
     }
 
     /// Brings it onto `running`, all or nothing.
-    fn update(&mut self, schema: &Schema, running: &Tree, resolution: Resolution) -> Result<(), Vec<Error>> {
+    fn update(
+        &mut self,
+        schema: &Schema,
+        (running, revision): (&Tree, u64),
+        resolution: Resolution,
+    ) -> Result<(), Vec<Error>> {
         if self.base.ptr_eq(running) {
+            self.base_revision = revision;
             self.told = Told::default();
             return Ok(());
         }
@@ -85,14 +103,9 @@ impl Private {
         let merge = Merge::of(schema, &ours, &theirs);
         let new = match resolution {
             Resolution::RevertOnConflict => {
-                let settled = self.told.settled_in(schema, running);
-                // What settles a leaf of an entry may have taken the whole entry away.
-                let open = merge.conflicts().iter().filter(|place| !merge::is_related(place, &settled));
-                let open: BTreeSet<_> = open.cloned().collect();
-                if !open.is_empty() {
-                    let errors = open.iter().map(|place| conflict(schema, place)).collect();
-                    self.told = Told { running: running.clone(), open, settled };
-                    return Err(errors);
+                let conflicts = self.tell(schema, running, &merge);
+                if !conflicts.is_empty() {
+                    return Err(conflicts);
                 }
                 merge.prefer_ours(&self.tree)
             }
@@ -101,9 +114,27 @@ impl Private {
         };
         self.tree = new.map_err(|error| vec![error])?;
         self.base = running.clone();
+        self.base_revision = revision;
         self.on_trial = false;
         self.told = Told::default();
         Ok(())
+    }
+
+    /// The conflicts with `running` that an update would refuse, which are told by this.
+    fn conflicts(&mut self, schema: &Schema, running: &Tree) -> Vec<Error> {
+        let (ours, theirs) = (diff(&self.base, &self.tree), diff(&self.base, running));
+        self.tell(schema, running, &Merge::of(schema, &ours, &theirs))
+    }
+
+    /// Those that its session has not settled, which it knows of from now on.
+    fn tell(&mut self, schema: &Schema, running: &Tree, merge: &Merge<'_>) -> Vec<Error> {
+        let settled = self.told.settled_in(schema, running);
+        // What settles a leaf of an entry may have taken the whole entry away.
+        let open = merge.conflicts().iter().filter(|place| !merge::is_related(place, &settled));
+        let open: BTreeSet<_> = open.cloned().collect();
+        let errors = open.iter().map(|place| conflict(schema, place)).collect();
+        self.told = Told { running: running.clone(), open, settled };
+        errors
     }
 }
 
@@ -129,7 +160,7 @@ impl Core {
     /// The private candidate of a session that has one, made now if it was not needed before.
     fn private(&mut self, session: SessionId) -> Option<&mut Private> {
         let private = self.privates.get_mut(&session)?;
-        Some(private.get_or_insert_with(|| Private::of(&self.running)))
+        Some(private.get_or_insert_with(|| Private::of(&self.running, self.revision)))
     }
 
     /// What a datastore is to a session.
@@ -180,22 +211,18 @@ impl Core {
 
     /// `update`.
     pub(crate) fn update(&mut self, session: SessionId, resolution: Resolution) -> Result<Reply, Vec<Error>> {
-        self.update_onto(session, &self.running.clone(), resolution)
+        self.update_onto(session, (&self.running.clone(), self.revision), resolution)
     }
 
     pub(crate) fn update_onto(
         &mut self,
         session: SessionId,
-        running: &Tree,
+        running: (&Tree, u64),
         resolution: Resolution,
     ) -> Result<Reply, Vec<Error>> {
         let access = self.access(session);
         let schema = self.facts.schema.clone();
-        let Some(private) = self.private(session) else {
-            let message =
-                "this session works on the shared candidate: announce :private-candidate in <hello>";
-            return Err(vec![Error::protocol(ErrorTag::OperationNotSupported, message)]);
-        };
+        let private = self.private(session).ok_or_else(not_private)?;
         private
             .update(&schema, running, resolution)
             .map(|()| Reply::Ok)
@@ -251,19 +278,23 @@ impl Core {
         Some(Ok(Reply::Ok))
     }
 
-    /// Running has become what the session committed.
+    /// Running has become what the session committed, which may be lost since.
     pub(crate) fn private_committed(&mut self, session: SessionId, confirmed: bool) {
-        let running = self.running.clone();
-        if let Some(private) = self.private(session) {
-            let locked = private.locked;
-            *private = Private { locked, on_trial: confirmed, ..Private::of(&running) };
+        let new = Private { on_trial: confirmed, ..Private::of(&self.running, self.revision) };
+        if let Some(private) = self.privates.get_mut(&session).and_then(Option::as_mut) {
+            *private = Private { locked: private.locked, ..new };
+        } else if let Some(private) = self.detached.of(session) {
+            *private = new;
+            self.detached.forget_empty();
         }
     }
 
     /// The confirmed commit that waited is taken back: who made it has its changes to commit again.
     pub(crate) fn return_to_privates(&mut self) {
-        for private in self.privates.values_mut().flatten().filter(|private| private.on_trial) {
+        let all = self.privates.values_mut().flatten().chain(self.detached.all());
+        for private in all.filter(|private| private.on_trial) {
             private.base = self.running.clone();
+            private.base_revision = self.revision;
             private.on_trial = false;
             private.told = Told::default();
         }
@@ -271,10 +302,16 @@ impl Core {
 
     /// The confirmed commit that waited is confirmed.
     pub(crate) fn end_trials(&mut self) {
-        for private in self.privates.values_mut().flatten() {
+        for private in self.privates.values_mut().flatten().chain(self.detached.all()) {
             private.on_trial = false;
         }
+        self.detached.forget_empty();
     }
+}
+
+fn not_private() -> Vec<Error> {
+    let message = "this session works on the shared candidate: announce :private-candidate in <hello>";
+    vec![Error::protocol(ErrorTag::OperationNotSupported, message)]
 }
 
 /// Do these operations name the node at `steps`, or take away or replace what is above it?

@@ -78,7 +78,13 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn open(&mut self, peer: Peer, now: Now) -> Result<SessionId, Error> {
+    /// `taken` are ids that still mean something.
+    pub(crate) fn open(
+        &mut self,
+        peer: Peer,
+        now: Now,
+        taken: impl Fn(SessionId) -> bool,
+    ) -> Result<SessionId, Error> {
         let of_user = self.open.values().filter(|session| session.peer.user == peer.user).count();
         if self.open.len() >= self.limits.sessions || of_user >= self.limits.sessions_per_user {
             return Err(Error::protocol(
@@ -92,19 +98,19 @@ impl Sessions {
                 ),
             ));
         }
-        let id = self.free_id();
+        let id = self.free_id(taken);
         let session = Session { peer, since_us: now.unix_us, counts: Counts::default() };
         self.open.insert(id, session);
         self.opened = self.opened.saturating_add(1);
         Ok(id)
     }
 
-    /// Ids count up and wrap round to 1; one in use is stepped over, and `limits` keeps some free.
-    fn free_id(&mut self) -> SessionId {
+    /// Ids count up and wrap round to 1; one in use is stepped over, and the limits keep some free.
+    fn free_id(&mut self, taken: impl Fn(SessionId) -> bool) -> SessionId {
         loop {
             let id = SessionId(self.next);
             self.next = self.next.checked_add(1).unwrap_or(1);
-            if !self.open.contains_key(&id) {
+            if !self.open.contains_key(&id) && !taken(id) {
                 return id;
             }
         }

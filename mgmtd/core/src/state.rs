@@ -1,5 +1,6 @@
 //! What `get` and `<operational>` show besides running: the state of this daemon (`ietf-netconf-monitoring`,
-//! `ietf-yang-library`, the alarms and the history of `cats-system`), and of the components, which are asked for it.
+//! `ietf-yang-library`, the alarms, the history and the detached candidates of `cats-system`), and of the components,
+//! which are asked for it.
 
 use crate::compare::Awaited;
 use crate::core::Core;
@@ -88,7 +89,7 @@ impl Core {
         let library = self.library.as_ref().map_err(Clone::clone)?;
         let wanted = |node| filter.is_none_or(|filter| filter.touches(schema, node));
         let tree = self.running.with_tops_of(library, wanted);
-        let mut tree = merge(schema, &tree, &self.own_state(filter))?;
+        let mut tree = merge(schema, &tree, &self.own_state(session, filter))?;
         for page in pages.unwrap_or_default() {
             tree = merge(schema, &tree, page)?;
         }
@@ -97,7 +98,7 @@ impl Core {
     }
 
     /// The parts of this daemon's state that the filter may select.
-    fn own_state(&self, filter: Option<&Filter>) -> Value {
+    fn own_state(&self, session: SessionId, filter: Option<&Filter>) -> Value {
         let mut state = serde_json::Map::new();
         let schema = &self.facts.schema;
         let top = |module: &str, name: &str| {
@@ -124,7 +125,13 @@ impl Core {
         if has_alarms && !alarms.is_empty() {
             system.insert("alarms".to_owned(), json!({ "alarm": alarms }));
         }
-        if history_node(schema).is_some_and(|history| may_select(schema, filter, history)) {
+        if system_node(schema, "detached-candidates").is_some_and(|node| may_select(schema, filter, node)) {
+            let candidates = self.detached_candidates(session);
+            if !candidates.is_empty() {
+                system.insert("detached-candidates".to_owned(), json!({ "candidate": candidates }));
+            }
+        }
+        if system_node(schema, "history").is_some_and(|history| may_select(schema, filter, history)) {
             let revisions = self.history.revisions();
             if !revisions.is_empty() {
                 system.insert("history".to_owned(), json!({ "revision": revisions }));
@@ -165,10 +172,10 @@ fn may_select(schema: &Schema, filter: Option<&Filter>, place: NodeId) -> bool {
     })
 }
 
-/// The container `history` of `cats-system`.
-fn history_node(schema: &Schema) -> Option<NodeId> {
+/// A container of `cats-system`.
+fn system_node(schema: &Schema, name: &str) -> Option<NodeId> {
     let steps = [("ietf-routing", "routing"), ("ietf-cats", "cats"), ("cats-system", "system")];
-    let steps = steps.into_iter().chain([("cats-system", "history")]);
+    let steps = steps.into_iter().chain([("cats-system", name)]);
     steps.into_iter().try_fold(None, |above, (module, name)| {
         schema.child(above, schema.module_by_name(module)?, name).map(Some)
     })?

@@ -3,7 +3,7 @@
 use crate::compare::{Compare, Comparison};
 use crate::reading::{Reading, Selection};
 use crate::secrets::{Salt, hash_passwords};
-use cats_yang_tree::error::Error;
+use cats_yang_tree::error::{Error, Path};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{Defaults, Ops};
 use std::fmt;
@@ -258,6 +258,14 @@ pub enum Request {
     Rollback {
         revision: u64,
     },
+    /// `cats-exec:attach-candidate`, of the candidate that this session left.
+    AttachCandidate {
+        left_by: SessionId,
+    },
+    /// `cats-exec:drop-candidate`.
+    DropCandidate {
+        left_by: SessionId,
+    },
 }
 
 /// `resolution-mode` of `update` (draft-ietf-netconf-privcand-09): what becomes of conflicts.
@@ -416,6 +424,9 @@ pub enum Reply {
     /// The answer to [`Request::SchemaIndex`]; the index is absent when the client has it.
     #[allow(missing_docs)]
     SchemaIndex { content_id: String, index: Option<std::sync::Arc<str>> },
+    /// The answer to [`Request::AttachCandidate`]: what running has changed since as well.
+    #[allow(missing_docs)]
+    Attached { conflicts: Vec<Path> },
     /// One `rpc-error` each; never empty.
     Errors(Vec<Error>),
 }

@@ -1,13 +1,16 @@
-//! Random interleavings of private candidates against a plain reference: maps from item to size, compared key by key.
+//! Random interleavings of private candidates, kept over the loss of their sessions, against a plain reference: maps from
+//! item to size, compared key by key.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a failed set-up is a failed test
 
 mod node;
 
-use cats_mgmtd_core::{Datastore, Reply, Request, Resolution, SessionId};
+use cats_mgmtd_core::{Datastore, Keeping, Reply, Request, Resolution, SessionId};
+use cats_yang_tree::error::Path;
 use node::{Node, commit, edit};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 type Items = BTreeMap<u8, u32>;
 
@@ -18,9 +21,18 @@ enum Step {
     Update(Resolution),
     Discard,
     Commit,
-    /// Ends the session and opens the next.
+    /// Closes the session and opens the next.
     Reopen,
+    /// Loses the session and opens the next.
+    Lose,
+    /// Goes on with what one of the lost sessions left.
+    Attach(usize),
+    /// Drops that.
+    Forget(usize),
 }
+
+/// So many candidates of lost sessions are kept.
+const KEPT: usize = 2;
 
 fn step() -> impl Strategy<Value = Step> {
     let mode = prop_oneof![
@@ -35,6 +47,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Discard),
         5 => Just(Step::Commit),
         1 => Just(Step::Reopen),
+        2 => Just(Step::Lose),
+        2 => (0..KEPT).prop_map(Step::Attach),
+        1 => (0..KEPT).prop_map(Step::Forget),
     ]
 }
 
@@ -50,6 +65,21 @@ struct Reference {
 impl Reference {
     fn of(running: &Items) -> Self {
         Self { base: running.clone(), items: running.clone(), ..Self::default() }
+    }
+
+    fn is_modified(&self) -> bool {
+        self.items != self.base
+    }
+
+    /// The conflicts that nobody has settled, which are told by this.
+    fn conflicts(&mut self, running: &Items) -> BTreeSet<u8> {
+        let base = self.base.clone();
+        let both = |item: &u8| base.get(item) != running.get(item) && base.get(item) != self.items.get(item);
+        let settled: BTreeSet<u8> =
+            self.told.2.iter().copied().filter(|item| self.told.0.get(item) == running.get(item)).collect();
+        let open: BTreeSet<u8> = (0..4).filter(both).filter(|item| !settled.contains(item)).collect();
+        self.told = (running.clone(), open.clone(), settled);
+        open
     }
 
     fn touch(&mut self, item: u8) {
@@ -86,11 +116,16 @@ struct Run {
     node: Node,
     running: Items,
     sessions: Vec<(SessionId, Reference)>,
+    /// What lost sessions left, oldest first.
+    kept: Vec<(SessionId, Reference)>,
 }
 
 impl Run {
     fn new() -> Self {
-        let mut run = Self { node: Node::new(), running: Items::new(), sessions: Vec::new() };
+        let mut run =
+            Self { node: Node::new(), running: Items::new(), sessions: Vec::new(), kept: Vec::new() };
+        let keeping = Keeping { time: Duration::from_secs(60), per_user: KEPT, total: 9 };
+        run.node.core.handle_keeping(keeping, run.node.now);
         run.sessions = (0..3).map(|_| run.open()).collect();
         run
     }
@@ -104,10 +139,16 @@ impl Run {
     }
 
     fn step(&mut self, at: usize, step: Step) {
-        if matches!(step, Step::Reopen) {
-            self.node.drop_session(self.sessions[at].0);
-            self.sessions[at] = self.open();
-            return;
+        match step {
+            Step::Reopen => {
+                self.node.ok(self.sessions[at].0, Request::CloseSession);
+                self.sessions[at] = self.open();
+                return;
+            }
+            Step::Lose => return self.lose(at),
+            Step::Attach(which) => return self.attach(at, which),
+            Step::Forget(which) => return self.forget(at, which),
+            Step::Set(..) | Step::Remove(_) | Step::Update(_) | Step::Discard | Step::Commit => {}
         }
         let (session, reference) = &mut self.sessions[at];
         let (request, good) = match step {
@@ -136,11 +177,48 @@ impl Run {
                 }
                 (commit(), good)
             }
-            Step::Reopen => return,
+            Step::Reopen | Step::Lose | Step::Attach(_) | Step::Forget(_) => return,
         };
         let asked = format!("{request:?}");
         let reply = self.node.ask(*session, request);
         assert_eq!(reply == Reply::Ok, good, "{asked}: {reply:?}");
+    }
+
+    fn lose(&mut self, at: usize) {
+        self.node.drop_session(self.sessions[at].0);
+        let next = self.open();
+        let lost = std::mem::replace(&mut self.sessions[at], next);
+        if lost.1.is_modified() {
+            self.kept.push(lost);
+            if self.kept.len() > KEPT {
+                self.kept.remove(0);
+            }
+        }
+    }
+
+    fn attach(&mut self, at: usize, which: usize) {
+        let (session, own) = &mut self.sessions[at];
+        let left_by = self.kept.get(which).map_or(SessionId(u32::MAX), |(session, _)| *session);
+        let reply = self.node.ask(*session, Request::AttachCandidate { left_by });
+        if own.is_modified() || which >= self.kept.len() {
+            assert!(matches!(reply, Reply::Errors(_)), "{reply:?}");
+            return;
+        }
+        let (_, mut left) = self.kept.remove(which);
+        let told = left.conflicts(&self.running);
+        let Reply::Attached { conflicts } = reply else { panic!("{reply:?}") };
+        let named = |path: &Path| path.0.split('\'').nth(1).and_then(|name| name.parse().ok());
+        assert_eq!(conflicts.iter().filter_map(named).collect::<BTreeSet<u8>>(), told);
+        *own = left;
+    }
+
+    fn forget(&mut self, at: usize, which: usize) {
+        let left_by = self.kept.get(which).map_or(SessionId(u32::MAX), |(session, _)| *session);
+        let reply = self.node.ask(self.sessions[at].0, Request::DropCandidate { left_by });
+        assert_eq!(reply == Reply::Ok, which < self.kept.len(), "{reply:?}");
+        if which < self.kept.len() {
+            self.kept.remove(which);
+        }
     }
 
     fn compare(&mut self) {

@@ -1,9 +1,12 @@
 //! The operations of `cats-exec`.
 
-use cats_mgmtd_core::Request;
+use cats_mgmtd_core::{Request, SessionId};
 use cats_mgmtd_netconf::names::EXEC;
 use cats_mgmtd_netconf::{self as netconf, Parameters};
 use cats_yang_tree::error::{Error, ErrorTag};
+
+/// What a parameter must be that names a session.
+const SESSION: &str = "the number of a session";
 
 /// What a parameter must be that names a revision.
 const REVISION: &str = "the number of a revision";
@@ -17,6 +20,8 @@ pub(crate) fn request(name: &str, xml: &str) -> Option<Result<Request, Error>> {
         "schema-index" => schema_index,
         "compare-revision" => compare_revision,
         "rollback" => rollback,
+        "attach-candidate" => attach_candidate,
+        "drop-candidate" => drop_candidate,
         _ => return None,
     };
     let malformed = |error: roxmltree::Error| Error::protocol(ErrorTag::MalformedMessage, error.to_string());
@@ -50,4 +55,17 @@ fn compare_revision(given: &Parameters<'_, '_, '_>) -> Result<Request, Error> {
 fn rollback(given: &Parameters<'_, '_, '_>) -> Result<Request, Error> {
     given.only(&["revision"])?;
     Ok(Request::Rollback { revision: given.required_number("revision", REVISION)? })
+}
+
+fn attach_candidate(given: &Parameters<'_, '_, '_>) -> Result<Request, Error> {
+    Ok(Request::AttachCandidate { left_by: left_by(given)? })
+}
+
+fn drop_candidate(given: &Parameters<'_, '_, '_>) -> Result<Request, Error> {
+    Ok(Request::DropCandidate { left_by: left_by(given)? })
+}
+
+fn left_by(given: &Parameters<'_, '_, '_>) -> Result<SessionId, Error> {
+    given.only(&["session-id"])?;
+    given.required_number("session-id", SESSION).map(SessionId)
 }

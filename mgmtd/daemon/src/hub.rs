@@ -193,6 +193,7 @@ impl Hub {
     /// Runs until [`Input::Stop`], then ends all sessions once no commit is on its way. Ends at once when a worker is
     /// lost.
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
+        self.core.handle_keeping(self.rules.keeping(), now());
         self.drain();
         let mut stopping = false;
         loop {
@@ -364,7 +365,11 @@ impl Hub {
 
     fn happened(&mut self, event: Event) {
         self.log(&event);
-        let freed = matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY);
+        let freed = match &event {
+            Event::Committed { changes, .. } => changes.changes.len() >= MANY,
+            Event::CandidateDropped { .. } => true,
+            _ => false,
+        };
         drop(event);
         if freed {
             // Nobody waits for it.
@@ -414,6 +419,7 @@ impl Hub {
                 self.logins.follow(&self.schema, running, changes, self.rules.ssh());
                 let limits = Limits::of(self.rules.limits());
                 self.workers.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
+                self.core.handle_keeping(self.rules.keeping(), now());
             }
             Event::CommitFailed { by, errors } => {
                 tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");
@@ -424,6 +430,15 @@ impl Hub {
                 tracing::warn!(component, reason, "the way back is refused; the configuration is sent whole");
             }
             Event::Denied { session, user, why } => tracing::info!(%session, user, %why, "access denied"),
+            Event::CandidateKept { session, user } => {
+                tracing::info!(%session, user, "the private candidate of a lost session is kept");
+            }
+            Event::CandidateAttached { session, left_by, user } => {
+                tracing::info!(%session, %left_by, user, "a private candidate that was kept is attached");
+            }
+            Event::CandidateDropped { session, user, why } => {
+                tracing::info!(%session, user, ?why, "a private candidate that was kept is dropped");
+            }
             Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
             Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
         }

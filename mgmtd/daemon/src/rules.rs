@@ -3,11 +3,13 @@
 
 use crate::{content, engine};
 use cats_engine_core::config::{Checked, Violation};
+use cats_mgmtd_core::Keeping;
 use cats_yang_model::generated::cats_system::{Limits, Ssh};
 use cats_yang_model::{ApplyError, Config};
 use cats_yang_tree::error::{Error, ErrorTag, Path};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
+use std::time::Duration;
 
 /// The typed configuration that runs, which shares with each new one what is equal.
 pub(crate) struct Rules {
@@ -31,6 +33,16 @@ impl Rules {
     /// What clients may take up.
     pub(crate) fn limits(&self) -> &Limits {
         &self.running.config().cats.system.limits
+    }
+
+    /// Which private candidates of lost sessions are kept.
+    pub(crate) fn keeping(&self) -> Keeping {
+        let policy = &self.running.config().cats.system.detached_candidates;
+        Keeping {
+            time: Duration::from_secs(u64::from(policy.keep_time())),
+            per_user: usize::from(policy.max_per_user()),
+            total: usize::from(policy.max()),
+        }
     }
 
     /// What is wrong with running after `changes`, at a cost that follows them.

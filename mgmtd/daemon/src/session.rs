@@ -208,6 +208,10 @@ impl Responder {
             Reply::SchemaIndex { content_id, index } => {
                 netconf::Reply::Output(exec::schema_index_xml(&content_id, index.as_deref()))
             }
+            Reply::Attached { conflicts } => {
+                let schema = self.shared.schema.as_ref();
+                netconf::Reply::Output(netconf::instances_xml(EXEC, "conflict", &conflicts, schema))
+            }
             Reply::Errors(errors) => netconf::Reply::Errors(errors),
         };
         reply.into()

@@ -33,6 +33,7 @@ pub use hello::{Hello, HelloError};
 pub use modules::{Modules, NoModules};
 pub use nmda::{EditData, GetData, NmdaDatastore, OriginFilter};
 pub use parameters::Parameters;
+pub use path::instances_xml;
 pub use reply::{DataOf, Reply, escape_text, write_reply};
 pub use retrieval::{Filter, WithDefaults};
 pub use rpc::{

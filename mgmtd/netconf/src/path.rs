@@ -2,6 +2,8 @@
 //! (RFC 7950 section 9.13.2).
 
 use crate::modules::Modules;
+use crate::reply::escape_text;
+use cats_yang_tree::error::Path;
 use quick_xml::escape::escape;
 
 /// A path with a prefix on every name, and what the prefixes mean.
@@ -91,6 +93,16 @@ pub(crate) fn to_modules(path: &str, module_of: &dyn Fn(&str) -> Option<String>)
     out
 }
 
+/// A leaf-list of instance-identifiers in the namespace of an operation that answers with them. Paths into modules that
+/// are not known are left out.
+pub fn instances_xml(namespace: &str, element: &str, paths: &[Path], modules: &dyn Modules) -> String {
+    let one = |prefixed: Prefixed| {
+        let (declared, text) = (prefixed.declarations(), escape_text(&prefixed.text));
+        format!("<{element} xmlns=\"{namespace}\"{declared}>{text}</{element}>")
+    };
+    paths.iter().filter_map(|path| to_prefixes(&path.0, modules)).map(one).collect()
+}
+
 enum Token<'a> {
     /// A node name; `key` inside of a predicate.
     Name { text: &'a str, key: bool },
@@ -151,6 +163,13 @@ mod tests {
         let found = to_prefixes("/mod-a:top/list[key='x/y:z'][n=\"1\"]/mod-b:leaf[.='v'][3]", &Two).unwrap();
         assert_eq!(found.text, "/p:top/p:list[p:key='x/y:z'][p:n=\"1\"]/p2:leaf[.='v'][3]");
         assert_eq!(found.declarations(), " xmlns:p=\"urn:a\" xmlns:p2=\"urn:b\"");
+    }
+
+    #[test]
+    fn each_instance_declares_the_prefixes_of_its_names() {
+        let paths = [Path("/mod-a:top/list[key='<']".to_owned()), Path("/mod-c:top".to_owned())];
+        let wanted = "<at xmlns=\"urn:x\" xmlns:p=\"urn:a\">/p:top/p:list[p:key='&lt;']</at>";
+        assert_eq!(instances_xml("urn:x", "at", &paths, &Two), wanted);
     }
 
     #[test]

@@ -234,6 +234,53 @@ impl Limits {
     }
 }
 
+/// Private candidates whose sessions were lost or killed with changes that are not committed. A session
+/// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
+/// stops, and so is that of a session that closes itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DetachedCandidates {
+    /// How long one is kept. Unit: seconds. Default: 3600.
+    pub keep_time: Option<u32>,
+    /// So many of one user are kept. For a further one, the oldest of that user is dropped. Default: 4.
+    pub max_per_user: Option<u16>,
+    /// So many of all users are kept. For a further one, the oldest is dropped. Default: 32.
+    pub max: Option<u16>,
+}
+
+impl crate::field::Branch for DetachedCandidates {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "keep-time" => &mut self.keep_time,
+            "max-per-user" => &mut self.max_per_user,
+            "max" => &mut self.max,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("keep-time", &self.keep_time), ("max-per-user", &self.max_per_user), ("max", &self.max)]
+    }
+}
+
+impl DetachedCandidates {
+    /// How long one is kept. Unit: seconds. Default: 3600.
+    pub fn keep_time(&self) -> u32 {
+        self.keep_time.unwrap_or(3600)
+    }
+
+    /// So many of one user are kept. For a further one, the oldest of that user is dropped. Default: 4.
+    pub fn max_per_user(&self) -> u16 {
+        self.max_per_user.unwrap_or(4)
+    }
+
+    /// So many of all users are kept. For a further one, the oldest is dropped. Default: 32.
+    pub fn max(&self) -> u16 {
+        self.max.unwrap_or(32)
+    }
+}
+
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
@@ -246,6 +293,10 @@ pub struct System {
     /// What clients may take up, all together. The bounds on the number of sessions, and on one message, are
     /// options of cats-mgmtd.
     pub limits: std::sync::Arc<crate::generated::cats_system::Limits>,
+    /// Private candidates whose sessions were lost or killed with changes that are not committed. A session
+    /// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
+    /// stops, and so is that of a session that closes itself.
+    pub detached_candidates: std::sync::Arc<crate::generated::cats_system::DetachedCandidates>,
 }
 
 impl crate::field::Branch for System {
@@ -256,11 +307,17 @@ impl crate::field::Branch for System {
             "certificates" => &mut self.certificates,
             "ssh" => &mut self.ssh,
             "limits" => &mut self.limits,
+            "detached-candidates" => &mut self.detached_candidates,
             _ => return None,
         })
     }
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("certificates", &self.certificates), ("ssh", &self.ssh), ("limits", &self.limits)]
+        vec![
+            ("certificates", &self.certificates),
+            ("ssh", &self.ssh),
+            ("limits", &self.limits),
+            ("detached-candidates", &self.detached_candidates),
+        ]
     }
 }

@@ -2,6 +2,112 @@
 
 //! What `cats-system` defines.
 
+/// A candidate that the reader may attach: one of the same user, and for a recovery session one of any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The session that was lost.
+    pub session_id: u32,
+    /// Its user.
+    pub user: Option<String>,
+    /// When the session was lost.
+    pub since: Option<String>,
+    /// When it is dropped, if it is not attached before.
+    pub until: Option<String>,
+    /// The revision of running that its changes are to.
+    pub base_revision: Option<u64>,
+    /// How many nodes it creates, deletes, moves or replaces; a subtree that is created or deleted is one.
+    pub changes: Option<u32>,
+    /// Its session has committed changes that wait for their confirmation. When they are taken back, they
+    /// are in this candidate again.
+    pub awaits_confirmation: Option<crate::leaf::Empty>,
+}
+
+impl Default for Candidate {
+    fn default() -> Self {
+        Self {
+            session_id: <u32 as crate::leaf::Leaf>::blank(),
+            user: Default::default(),
+            since: Default::default(),
+            until: Default::default(),
+            base_revision: Default::default(),
+            changes: Default::default(),
+            awaits_confirmation: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Candidate {
+    const REQUIRED: &'static [&'static str] = &["session-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "session-id" => &mut self.session_id,
+            "user" => &mut self.user,
+            "since" => &mut self.since,
+            "until" => &mut self.until,
+            "base-revision" => &mut self.base_revision,
+            "changes" => &mut self.changes,
+            "awaits-confirmation" => &mut self.awaits_confirmation,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("session-id", &self.session_id),
+            ("user", &self.user),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("base-revision", &self.base_revision),
+            ("changes", &self.changes),
+            ("awaits-confirmation", &self.awaits_confirmation),
+        ]
+    }
+}
+
+impl crate::field::Entry for Candidate {
+    type Key = u32;
+
+    const KEYS: &'static [&'static str] = &["session-id"];
+
+    fn key(&self) -> Self::Key {
+        self.session_id
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [session_id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(session_id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.session_id = *key;
+    }
+}
+
+/// Private candidates whose sessions were lost or killed with changes that are not committed. A session
+/// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
+/// stops, and so is that of a session that closes itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DetachedCandidates {
+    /// A candidate that the reader may attach: one of the same user, and for a recovery session one of any.
+    pub candidate: crate::field::List<crate::generated::state::cats_system::Candidate>,
+}
+
+impl crate::field::Branch for DetachedCandidates {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "candidate" => &mut self.candidate,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("candidate", &self.candidate)]
+    }
+}
+
 /// What the session came over; absent when cats-mgmtd committed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Transport {
@@ -301,6 +407,10 @@ impl crate::field::Branch for Alarms {
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
+    /// Private candidates whose sessions were lost or killed with changes that are not committed. A session
+    /// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
+    /// stops, and so is that of a session that closes itself.
+    pub detached_candidates: std::sync::Arc<crate::generated::state::cats_system::DetachedCandidates>,
     /// The revisions of running that are kept: each can be compared and loaded. Of more than an option of
     /// cats-mgmtd says, or than 64 MiB, the oldest are dropped first.
     pub history: std::sync::Arc<crate::generated::state::cats_system::History>,
@@ -313,6 +423,7 @@ impl crate::field::Branch for System {
 
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
+            "detached-candidates" => &mut self.detached_candidates,
             "history" => &mut self.history,
             "alarms" => &mut self.alarms,
             _ => return None,
@@ -320,6 +431,10 @@ impl crate::field::Branch for System {
     }
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("history", &self.history), ("alarms", &self.alarms)]
+        vec![
+            ("detached-candidates", &self.detached_candidates),
+            ("history", &self.history),
+            ("alarms", &self.alarms),
+        ]
     }
 }
