@@ -2,11 +2,11 @@
 
 use crate::nacm::Access;
 use crate::piecewise;
-use crate::types::{Config, DefaultOperation, Edit, ErrorOption, TestOption};
+use crate::types::{Config, Edit, ErrorOption, ReadAs, TestOption};
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::validate::unknown_elements;
+use cats_yang_tree::validate::without_unknown_elements;
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it; an edit that
 /// is denied for any node is not done at all.
@@ -17,14 +17,14 @@ pub(crate) fn edit(
     access: &Access,
 ) -> (Option<Tree>, Vec<Error>) {
     let default = edit.default_operation;
-    let whole = edit.config.ops(schema, default).and_then(|ops| {
+    let whole = edit.config.ops(schema, ReadAs::Edit(default)).and_then(|ops| {
         access.may_request(&ops)?;
         cats_yang_tree::edit(tree, schema, ops)
     });
     let (edited, errors) = match whole {
         Ok(edited) => {
-            let unknown = unknown_elements(schema, tree, &edited);
-            (Some(edited).filter(|_| unknown.is_empty()), unknown)
+            let (known, unknown) = without_unknown_elements(schema, tree, &edited);
+            (Some(known).filter(|_| unknown.is_empty() || goes_on(&edit)), unknown)
         }
         Err(errors) if goes_on(&edit) => {
             piecewise::edit(schema, (tree, access), &edit.config, default.into(), errors)
@@ -53,7 +53,7 @@ pub(crate) fn parse(schema: &Schema, config: Config) -> Result<Tree, Vec<Error>>
 
 /// As [`parse`], of one that is to take the place of a datastore.
 pub(crate) fn parse_for(schema: &Schema, mut config: Config, access: &Access) -> Result<Tree, Vec<Error>> {
-    let ops = config.ops(schema, DefaultOperation::Merge)?;
+    let ops = config.ops(schema, ReadAs::Whole)?;
     access.may_request(&ops)?;
     cats_yang_tree::edit(&Tree::new(), schema, ops)
 }

@@ -3,6 +3,8 @@
 use crate::commit::Commit;
 use crate::content;
 use crate::core::Core;
+use crate::nacm::Access;
+use crate::reading::{Reading, Selection};
 use crate::session::lock_denied;
 use crate::types::{
     Config, Datastore, DefaultOperation, Edit, ErrorOption, NmdaDatastore, Now, Reply, SessionId, Source,
@@ -52,6 +54,10 @@ impl Core {
             self.may_edit(target, session)?;
         }
         let access = self.access(session);
+        let target = match target {
+            Target::Datastore(target) => target,
+            Target::Url(url) => return self.save(session, url, source, with_defaults),
+        };
         let from = match &source {
             Source::Datastore(source) => self.tree(session, *source),
             Source::Config(_) => Tree::new(),
@@ -64,23 +70,37 @@ impl Core {
             Source::Datastore(_) => access.readable(&shown(&from)),
             Source::Config(config) => shown(&content::parse_for(schema, config, &access)?),
         };
-        if let Target::Datastore(target) = target {
-            access.may_replace_all()?;
-            let old = self.written(session, target);
-            access.may_change(&old, &new)?;
-        }
+        access.may_replace_all()?;
+        let old = self.written(session, target);
+        access.may_change(&old, &new)?;
         match target {
-            Target::Datastore(Datastore::Running) => self.begin_writing(session, new, Vec::new()),
-            Target::Datastore(Datastore::Candidate) => {
+            Datastore::Running => self.begin_writing(session, new, Vec::new()),
+            Datastore::Candidate => {
                 let settled = self.open_conflicts(session);
                 self.set_candidate(session, new, &settled);
                 Ok(Some(Reply::Ok))
             }
-            Target::Url(url) => {
-                self.store(session, url, new);
-                Ok(None)
-            }
         }
+    }
+
+    /// `copy-config` to a file, which holds what a retrieval of the source would show.
+    fn save(
+        &mut self,
+        session: SessionId,
+        url: String,
+        source: Source,
+        with_defaults: Option<Defaults>,
+    ) -> Result<Option<Reply>, Vec<Error>> {
+        let (tree, access) = match source {
+            Source::Datastore(source) => (self.tree(session, source), self.access(session)),
+            Source::Config(config) => {
+                let access = self.access(session);
+                (content::parse_for(&self.facts.schema, config, &access)?, Access::FULL)
+            }
+        };
+        let selection = Selection { defaults: with_defaults.unwrap_or_default(), ..Selection::default() };
+        self.store(session, url, Reading::new(tree, selection, access));
+        Ok(None)
     }
 
     /// As an edit that is done as a whole or not at all (RFC 8526 section 3.1.2).

@@ -2,11 +2,9 @@
 //! elsewhere. Each user has files of its own, so what is in them is as if it had stood in the request.
 
 use crate::core::Core;
-use crate::nacm::Access;
 use crate::output::Output;
-use crate::reading::{Reading, Selection};
+use crate::reading::Reading;
 use crate::types::{Config, Now, Reply, Request, SessionId, Source, Target, Ticket};
-use cats_yang_tree::Tree;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use std::collections::BTreeMap;
 
@@ -36,7 +34,7 @@ impl Core {
         session: SessionId,
         mut request: Request,
     ) -> Result<Option<Request>, Vec<Error>> {
-        let Some((config, default)) = request.config_mut() else { return Ok(Some(request)) };
+        let Some((config, read_as)) = request.config_mut() else { return Ok(Some(request)) };
         let Some(url) = config.url().map(str::to_owned) else { return Ok(Some(request)) };
         if let Request::CopyConfig { target: Target::Url(target), source: Source::Config(_), .. } = &request
             && *target == url
@@ -47,7 +45,7 @@ impl Core {
         }
         let ticket = self.wait_for_file(session, Some(request));
         let user = self.user_of(session);
-        self.outputs.push_back(Output::Fetch { ticket, user, url, default });
+        self.outputs.push_back(Output::Fetch { ticket, user, url, read_as });
         Ok(None)
     }
 
@@ -72,9 +70,8 @@ impl Core {
         self.reply(session, result.map(|()| Reply::Ok).map_err(|error| vec![error]));
     }
 
-    pub(crate) fn store(&mut self, session: SessionId, url: String, tree: Tree) {
+    pub(crate) fn store(&mut self, session: SessionId, url: String, content: Reading) {
         let ticket = self.wait_for_file(session, None);
-        let content = Reading::new(tree, Selection::default(), Access::FULL);
         let user = self.user_of(session);
         self.outputs.push_back(Output::Store { ticket, user, url, content });
     }

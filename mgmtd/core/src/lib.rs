@@ -49,6 +49,6 @@ pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use types::{
     Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, NmdaDatastore, Now, Peer, Reply, Request, Resolution, SessionId, Source, Target, TestOption,
-    Ticket, Transport,
+    ErrorOption, NmdaDatastore, Now, Peer, ReadAs, Reply, Request, Resolution, SessionId, Source, Target,
+    TestOption, Ticket, Transport,
 };

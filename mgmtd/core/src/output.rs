@@ -3,7 +3,7 @@
 use crate::reading::Reading;
 #[cfg(doc)]
 use crate::types::Config;
-use crate::types::{ComponentId, DefaultOperation, End, Reply, SessionId, Ticket, Transport};
+use crate::types::{ComponentId, End, ReadAs, Reply, SessionId, Ticket, Transport};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::fmt;
@@ -35,7 +35,7 @@ pub enum Output {
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
     /// Read the configuration in a file of this user, as [`Config::read`] does: [`crate::Core::handle_fetched`].
-    Fetch { ticket: Ticket, user: String, url: String, default: DefaultOperation },
+    Fetch { ticket: Ticket, user: String, url: String, read_as: ReadAs },
     /// Write a `<config>` element with this content into a file of this user, in place of what it held: [`crate::Core::handle_stored`].
     Store { ticket: Ticket, user: String, url: String, content: Reading },
     /// Delete a file of this user: [`crate::Core::handle_stored`].

@@ -7,6 +7,7 @@ use crate::nacm::Access;
 use crate::types::Config;
 use cats_yang_tree::error::{Error, ErrorTag, Errors};
 use cats_yang_tree::schema::{NodeId, Schema};
+use cats_yang_tree::validate::without_unknown_elements;
 use cats_yang_tree::{DefaultOperation, Tree, edit as apply, roxmltree, xml};
 use roxmltree::Node;
 
@@ -35,7 +36,10 @@ pub(crate) fn edit(
     let root = document.root_element();
     let around = Around { open: start_tag(root, text), close: end_tag(root, text) };
     run.children(root, None, &around, text);
-    (Some(run.tree), run.errors.into_vec())
+    // Whether a node may exist is known when all pieces are done that can be.
+    let (done, unknown) = without_unknown_elements(schema, tree, &run.tree);
+    run.errors.extend(unknown);
+    (Some(done), run.errors.into_vec())
 }
 
 struct Run<'a> {

@@ -14,7 +14,7 @@ pub use detached::Keeping;
 
 use crate::core::Core;
 use crate::session::{lock_denied, lock_denied_for};
-use crate::types::{Datastore, Edit, Reply, Resolution, SessionId};
+use crate::types::{Datastore, Edit, ReadAs, Reply, Resolution, SessionId};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::ops::{Content, Op};
 use cats_yang_tree::schema::Schema;
@@ -199,7 +199,7 @@ impl Core {
     pub(crate) fn conflicts_named(&self, session: SessionId, edit: &Edit) -> BTreeSet<InstancePath> {
         let mut open = self.open_conflicts(session);
         if !open.is_empty() {
-            let ops = edit.config.clone().ops(&self.facts.schema, edit.default_operation);
+            let ops = edit.config.clone().ops(&self.facts.schema, ReadAs::Edit(edit.default_operation));
             let ops = ops.unwrap_or_default();
             let named = |place: &InstancePath| {
                 ops.stages().iter().any(|stage| stage.replace_all || names(&stage.nodes, &place.steps))

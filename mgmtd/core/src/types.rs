@@ -301,13 +301,15 @@ pub struct Confirmed {
 }
 
 impl Request {
-    /// The configuration in it, and what it says of nodes that name no operation.
-    pub(crate) fn config_mut(&mut self) -> Option<(&mut Config, DefaultOperation)> {
+    /// The configuration in it, and what it is read as.
+    pub(crate) fn config_mut(&mut self) -> Option<(&mut Config, ReadAs)> {
         match self {
-            Request::EditConfig(edit) => Some((&mut edit.config, edit.default_operation)),
-            Request::EditData { config, default_operation, .. } => Some((config, *default_operation)),
+            Request::EditConfig(edit) => Some((&mut edit.config, ReadAs::Edit(edit.default_operation))),
+            Request::EditData { config, default_operation, .. } => {
+                Some((config, ReadAs::Edit(*default_operation)))
+            }
             Request::CopyConfig { source: Source::Config(config), .. }
-            | Request::Validate { source: Source::Config(config) } => Some((config, DefaultOperation::Merge)),
+            | Request::Validate { source: Source::Config(config) } => Some((config, ReadAs::Whole)),
             _ => None,
         }
     }
@@ -324,6 +326,15 @@ pub struct Edit {
     pub config: Config,
 }
 
+/// What a `<config>` element is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadAs {
+    /// Operations; what names none has this one.
+    Edit(DefaultOperation),
+    /// A complete configuration, in which nothing names an operation.
+    Whole,
+}
+
 /// A `<config>` element, in the request or in a file. Two are equal when their texts are.
 #[derive(Clone)]
 pub struct Config {
@@ -332,8 +343,8 @@ pub struct Config {
     url: Option<String>,
     /// For the passwords in it.
     salt: Option<Salt>,
-    /// What it says under this default operation, when it was read already.
-    ahead: Option<(DefaultOperation, Result<Ops, Vec<Error>>)>,
+    /// What it says, when it was read already.
+    ahead: Option<(ReadAs, Result<Ops, Vec<Error>>)>,
 }
 
 impl Config {
@@ -361,8 +372,8 @@ impl Config {
     /// Reads it by the schema of the core, which takes time in proportion to the text: done before the request, nobody
     /// else waits for it. What is wrong with it is kept for the answer.
     #[must_use]
-    pub fn read(mut self, schema: &Schema, default: DefaultOperation) -> Self {
-        self.ahead = Some((default, self.parse(schema, default)));
+    pub fn read(mut self, schema: &Schema, read_as: ReadAs) -> Self {
+        self.ahead = Some((read_as, self.parse(schema, read_as)));
         self
     }
 
@@ -371,15 +382,18 @@ impl Config {
     }
 
     /// What it says; a second call reads it again.
-    pub(crate) fn ops(&mut self, schema: &Schema, default: DefaultOperation) -> Result<Ops, Vec<Error>> {
+    pub(crate) fn ops(&mut self, schema: &Schema, read_as: ReadAs) -> Result<Ops, Vec<Error>> {
         match self.ahead.take() {
-            Some((read_as, ops)) if read_as == default => ops,
-            Some(_) | None => self.parse(schema, default),
+            Some((before, ops)) if before == read_as => ops,
+            Some(_) | None => self.parse(schema, read_as),
         }
     }
 
-    fn parse(&self, schema: &Schema, default: DefaultOperation) -> Result<Ops, Vec<Error>> {
-        self.parse_part(schema, &self.text, default.into())
+    fn parse(&self, schema: &Schema, read_as: ReadAs) -> Result<Ops, Vec<Error>> {
+        match read_as {
+            ReadAs::Edit(default) => self.parse_part(schema, &self.text, default.into()),
+            ReadAs::Whole => self.hashed(schema, Ops::from_whole_xml_str(schema, &self.text)?),
+        }
     }
 
     /// What a part of it says.
@@ -389,7 +403,10 @@ impl Config {
         text: &str,
         default: cats_yang_tree::DefaultOperation,
     ) -> Result<Ops, Vec<Error>> {
-        let mut ops = Ops::from_xml_str(schema, text, default)?;
+        self.hashed(schema, Ops::from_xml_str(schema, text, default)?)
+    }
+
+    fn hashed(&self, schema: &Schema, mut ops: Ops) -> Result<Ops, Vec<Error>> {
         hash_passwords(schema, &mut ops, self.salt.as_ref())?;
         Ok(ops)
     }

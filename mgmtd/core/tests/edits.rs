@@ -5,11 +5,13 @@
 mod node;
 
 use cats_mgmtd_core::{
-    ComponentId, Datastore, DefaultOperation, ErrorOption, Filter, Output, READ_TIMEOUT, Reply, Request,
-    Selection, Source, Target, TestOption,
+    ComponentId, Datastore, DefaultOperation, Edit, ErrorOption, Filter, Limits, Output, READ_TIMEOUT,
+    ReadAs, Reply, Request, Selection, Source, Target, TestOption,
 };
+use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorTag, MOST};
 use node::{Node, commit, config, edit, edit_with, knob};
+use std::sync::Arc;
 
 use Datastore::{Candidate, Running};
 
@@ -98,7 +100,7 @@ fn an_edit_that_was_read_ahead_does_what_it_does_unread() {
     for (content, default) in [whole, wrong].into_iter().flat_map(|content| {
         [DefaultOperation::Merge, DefaultOperation::Replace, DefaultOperation::None].map(|d| (content, d))
     }) {
-        let outcome = |read: Option<DefaultOperation>| {
+        let outcome = |read: Option<ReadAs>| {
             let mut node = Node::new();
             let a = node.open("ada");
             node.ok(a, edit(TWO_ITEMS));
@@ -110,9 +112,11 @@ fn an_edit_that_was_read_ahead_does_what_it_does_unread() {
             }
             (node.ask(a, Request::EditConfig(edit)), node.config(a, Candidate))
         };
-        assert_eq!(outcome(Some(default)), outcome(None), "{content} {default:?}");
+        assert_eq!(outcome(Some(ReadAs::Edit(default))), outcome(None), "{content} {default:?}");
         // Read as something else, it is read again.
-        assert_eq!(outcome(Some(DefaultOperation::None)), outcome(None), "{content} {default:?}");
+        for other in [ReadAs::Edit(DefaultOperation::None), ReadAs::Whole] {
+            assert_eq!(outcome(Some(other)), outcome(None), "{content} {default:?}");
+        }
     }
 }
 
@@ -332,4 +336,47 @@ fn the_schema_index_is_sent_only_to_those_who_lack_it() {
     assert_eq!(node.ask(a, index(None)), answer(Some("{\"nodes\":[]}")));
     assert_eq!(node.ask(a, index(Some("c-0"))), answer(Some("{\"nodes\":[]}")));
     assert_eq!(node.ask(a, index(Some("c-1"))), answer(None));
+}
+
+/// RFC 7950 section 8.3.1: what has a false `when` is not there, however the rest of the edit is done.
+#[test]
+fn continue_on_error_does_not_create_what_has_a_false_when() {
+    let schema = SchemaBuilder::new().module("probe-bench", node::NS, "pb", |m| {
+        m.container("bench", |c| {
+            c.leaf("knob", Ty::uint32());
+            c.leaf("mode", Ty::string());
+            c.leaf("speed", Ty::uint32()).when("../mode");
+            c.leaf("gear", Ty::uint32()).when("../speed");
+        });
+    });
+    let schema = Arc::new(schema.build().unwrap());
+    let wrong = "<knob>many</knob>";
+    for (content, left, errors) in [
+        ("<speed>1</speed><gear>2</gear>", "", 3),
+        ("<gear>2</gear><speed>1</speed><mode>m</mode>", "<mode>m</mode><speed>1</speed><gear>2</gear>", 1),
+        ("<mode>m</mode><gear>2</gear>", "<mode>m</mode>", 2),
+    ] {
+        let mut node = Node::of(Arc::clone(&schema), Limits::default(), &[], false);
+        let a = node.open("ada");
+        for in_pieces in [true, false] {
+            let more = if in_pieces { wrong } else { "" };
+            let edit = Edit {
+                test_option: TestOption::Set,
+                error_option: ErrorOption::ContinueOnError,
+                ..edit_with(&format!("{content}{more}"))
+            };
+            let mut told = match node.ask(a, Request::EditConfig(edit)) {
+                Reply::Errors(told) => told,
+                _ => Vec::new(),
+            };
+            if in_pieces {
+                assert_eq!(told.remove(0).tag, ErrorTag::InvalidValue);
+            }
+            assert_eq!(told.len(), errors - 1, "{content}: {told:?}");
+            assert!(told.iter().all(|error| error.tag == ErrorTag::UnknownElement), "{told:?}");
+        }
+        let candidate = node.config(a, Candidate);
+        let inner = candidate.split_once('>').and_then(|(_, rest)| rest.strip_suffix("</bench>"));
+        assert_eq!(inner.unwrap_or_default(), left, "{content}");
+    }
 }

@@ -5,8 +5,9 @@
 mod node;
 
 use cats_mgmtd_core::{
-    Config, Datastore, DefaultOperation, Edit, Output, Reply, Request, Source, Target, Ticket,
+    Config, Datastore, DefaultOperation, Edit, Output, ReadAs, Reply, Request, Source, Target, Ticket,
 };
+use cats_yang_tree::Defaults;
 use cats_yang_tree::error::{Error, ErrorTag};
 use node::{Node, config, edit_with, knob, lock};
 
@@ -21,11 +22,11 @@ fn file(url: &str) -> Target {
 }
 
 /// The ticket of the file that is to be read.
-fn fetched(node: &mut Node, wanted: &str) -> (Ticket, DefaultOperation) {
+fn fetched(node: &mut Node, wanted: &str) -> (Ticket, ReadAs) {
     match node.told.pop() {
-        Some(Output::Fetch { ticket, user, url, default }) if url == wanted => {
+        Some(Output::Fetch { ticket, user, url, read_as }) if url == wanted => {
             assert_eq!(user, "ada", "each has files of its own");
-            (ticket, default)
+            (ticket, read_as)
         }
         other => panic!("{other:?}"),
     }
@@ -37,8 +38,8 @@ fn an_edit_whose_configuration_is_in_a_file_is_done_when_that_was_read() {
     let a = node.open("ada");
     let edit = Edit { config: at("one"), default_operation: DefaultOperation::Replace, ..edit_with("") };
     node.send(a, Request::EditConfig(edit.clone()));
-    let (ticket, default) = fetched(&mut node, "one");
-    assert_eq!((default, node.reply(a)), (DefaultOperation::Replace, None));
+    let (ticket, read_as) = fetched(&mut node, "one");
+    assert_eq!((read_as, node.reply(a)), (ReadAs::Edit(DefaultOperation::Replace), None));
     node.core.handle_fetched(ticket, Ok(config("<knob>1</knob>")), node.now);
     node.drain();
     assert_eq!(node.reply(a), Some(Reply::Ok));
@@ -106,6 +107,67 @@ fn a_datastore_or_another_file_is_copied_to_a_file_as_it_is_at_that_time() {
         node.drain();
         assert_eq!(node.reply(a), Some(Reply::Ok));
     }
+}
+
+/// RFC 6243 section 4.5.3: the copy has the defaults that a retrieval in that mode shows.
+#[test]
+fn a_copy_to_a_file_has_the_defaults_that_its_mode_says() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    for (mode, shown) in [
+        (None, None),
+        (Some(Defaults::Explicit), None),
+        (Some(Defaults::Trim), None),
+        (Some(Defaults::ReportAll), Some(">auto</mode>")),
+        (Some(Defaults::ReportAllTagged), Some("default=\"true\">auto</mode>")),
+    ] {
+        for source in [Source::Datastore(Candidate), Source::Config(config("<knob>1</knob>"))] {
+            node.send(a, Request::CopyConfig { target: file("one"), source, with_defaults: mode });
+            let Some(Output::Store { ticket, content, .. }) = node.told.pop() else { panic!() };
+            let text = content.to_xml(&node.schema).unwrap();
+            assert_eq!(text.contains("auto"), shown.is_some(), "{mode:?}: {text}");
+            assert!(shown.is_none_or(|shown| text.contains(shown)), "{mode:?}: {text}");
+            node.core.handle_stored(ticket, Ok(()));
+            node.drain();
+            assert_eq!(node.reply(a), Some(Reply::Ok));
+        }
+    }
+}
+
+/// RFC 6241 section 7.2 has `operation`, and RFC 7950 `insert`, for edits alone: they are unknown in what is copied or
+/// validated, and mean in a file that is edited what they mean in a request.
+#[test]
+fn a_complete_configuration_says_of_no_node_what_is_to_be_done() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    node.ok(a, knob(1));
+    let content = "<knob nc:operation=\"merge\">2</knob>";
+    for from_file in [false, true] {
+        let source = || Source::Config(if from_file { at("one") } else { config(content) });
+        let copy = |target| Request::CopyConfig { target, source: source(), with_defaults: None };
+        let inline =
+            [copy(Target::Datastore(Candidate)), copy(file("two")), Request::Validate { source: source() }];
+        for request in inline {
+            node.send(a, request);
+            if from_file {
+                let (ticket, read_as) = fetched(&mut node, "one");
+                assert_eq!(read_as, ReadAs::Whole);
+                node.core.handle_fetched(ticket, Ok(config(content)), node.now);
+                node.drain();
+            }
+            let error = node::first_error(node.reply(a).unwrap());
+            assert_eq!(error.tag, ErrorTag::UnknownAttribute, "{error}");
+            assert_eq!(error.path.unwrap().0, "/probe-bench:bench/knob");
+        }
+    }
+    assert!(node.config(a, Candidate).contains("<knob>1</knob>"));
+    node.send(a, Request::EditConfig(Edit { config: at("one"), ..edit_with("") }));
+    let (ticket, _) = fetched(&mut node, "one");
+    node.core.handle_fetched(ticket, Ok(config("<knob nc:operation=\"delete\"/>")), node.now);
+    node.drain();
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+    assert_eq!(node.config(a, Candidate), "");
 }
 
 /// The case L11, of a file.

@@ -122,6 +122,33 @@ fn edit_data_and_copy_config_work_on_it() {
     assert_eq!(node.config(a, Candidate), "");
 }
 
+/// Whoever compares sees what runs while a confirmed commit waits, and what is theirs alone once it is taken back and they
+/// have updated.
+#[test]
+fn compare_while_anothers_confirmed_commit_waits_is_about_what_runs() {
+    let mut node = Node::new();
+    let (a, b, shared) = (node.private("ada"), node.private("bob"), node.open("sue"));
+    let differences = |node: &mut Node, session: SessionId| {
+        let (source, target) = (NmdaDatastore::Running, NmdaDatastore::Candidate);
+        let compare = Request::Compare(Compare { source, target, all: false, filter: None });
+        let Reply::Comparison(comparison) = node.ask(session, compare) else { panic!("no comparison") };
+        let edits = comparison.edits(&node.schema).unwrap().unwrap_or_default();
+        edits.into_iter().map(|edit| edit.target).collect::<Vec<_>>()
+    };
+    node.ok(a, knob(1));
+    let confirmed = Confirmed { timeout_s: 60, persist: None };
+    node.ok(a, Request::Commit(CommitOptions { confirmed: Some(confirmed), ..CommitOptions::default() }));
+    node.ok(b, edit("<mode>slow</mode>"));
+    assert_eq!(differences(&mut node, shared), Vec::<String>::new(), "the shared candidate follows");
+    assert_eq!(differences(&mut node, b), ["/probe-bench:bench/mode"]);
+    node.pass(Duration::from_secs(60));
+    assert_eq!(differences(&mut node, shared), Vec::<String>::new(), "and follows back");
+    assert_eq!(differences(&mut node, a), ["/probe-bench:bench/knob"], "its changes are its own again");
+    node.ok(b, update(RevertOnConflict));
+    let seen = node.config(b, Candidate);
+    assert!(seen.contains("slow") && !seen.contains("knob"), "{seen}");
+}
+
 #[test]
 fn compare_reads_it() {
     let mut node = Node::new();

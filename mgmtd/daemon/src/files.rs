@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::hub::{HubSender, Input};
 use crate::limits::Limits;
 use crate::session::config_of;
-use cats_mgmtd_core::{Config, DefaultOperation, Reading, Ticket};
+use cats_mgmtd_core::{Config, ReadAs, Reading, Ticket};
 use cats_mgmtd_netconf::names::BASE;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
@@ -44,11 +44,11 @@ impl Files {
         Self { store: Arc::new(store), limits, turns: Arc::default(), schema, hub }
     }
 
-    pub(crate) fn fetch(&self, ticket: Ticket, (user, url): (String, String), default: DefaultOperation) {
+    pub(crate) fn fetch(&self, ticket: Ticket, (user, url): (String, String), read_as: ReadAs) {
         self.run(move |files| {
             let _turn = files.turns.lock().unwrap_or_else(PoisonError::into_inner);
             let text = files.store.read(&user, &url);
-            Input::Fetched { ticket, result: text.and_then(|text| files.config(&url, text, default)) }
+            Input::Fetched { ticket, result: text.and_then(|text| files.config(&url, text, read_as)) }
         });
     }
 
@@ -76,13 +76,13 @@ impl Files {
     }
 
     /// The file must hold one `<config>` element (RFC 6241 section 8.8.5).
-    fn config(&self, url: &str, text: String, default: DefaultOperation) -> Result<Config, Error> {
+    fn config(&self, url: &str, text: String, read_as: ReadAs) -> Result<Config, Error> {
         let document = xml::parse(&text).map_err(|error| name::invalid(url, &error.message))?;
         if !document.root_element().has_tag_name((BASE, "config")) {
             let name = document.root_element().tag_name().name();
             return Err(name::invalid(url, &format!("the file holds <{name}>, not <config> of '{BASE}'")));
         }
         drop(document);
-        Ok(config_of(text, &self.schema, default))
+        Ok(config_of(text, &self.schema, read_as))
     }
 }

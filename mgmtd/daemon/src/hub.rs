@@ -352,8 +352,8 @@ impl Hub {
             Output::ReadState { component, ticket, paths } => {
                 self.tell(component, ToEngine::ReadState { ticket, paths });
             }
-            Output::Fetch { ticket, user, url, default } => {
-                self.workers.files.fetch(ticket, (user, url), default);
+            Output::Fetch { ticket, user, url, read_as } => {
+                self.workers.files.fetch(ticket, (user, url), read_as);
             }
             Output::Store { ticket, user, url, content } => {
                 self.workers.files.store(ticket, (user, url), content);

@@ -5,8 +5,8 @@ use crate::hub::{HubSender, Input, Opened, now};
 use crate::random;
 use crate::retrieval::{self, Filters};
 use cats_mgmtd_core::{
-    CommitOptions, Comparison, Config, Confirmed, Datastore, DefaultOperation, Edit, ErrorOption, Peer,
-    Reading, Reply, Request, Resolution, SessionId, Source, Target, TestOption, Transport,
+    CommitOptions, Comparison, Config, Confirmed, Datastore, Edit, ErrorOption, Peer, ReadAs, Reading, Reply,
+    Request, Resolution, SessionId, Source, Target, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
 use cats_mgmtd_netconf::names::EXEC;
@@ -276,12 +276,12 @@ fn request_of(operation: Operation, schema: &Schema, filters: &mut Filters) -> R
         Operation::Compare(compare) => retrieval::compare(*compare, schema, filters)?,
         Operation::EditData(edit) => {
             let default_operation = retrieval::default_operation(edit.default_operation);
-            let config = read(edit.config, schema, default_operation);
+            let config = read(edit.config, schema, ReadAs::Edit(default_operation));
             Request::EditData { datastore: retrieval::datastore(edit.datastore), default_operation, config }
         }
         Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
             let default_operation = retrieval::default_operation(default_operation);
-            let config = read(config, schema, default_operation);
+            let config = read(config, schema, ReadAs::Edit(default_operation));
             let target = datastore(target);
             let (test_option, error_option) = (test(test_option), on_error(error_option));
             Request::EditConfig(Edit { target, default_operation, test_option, error_option, config })
@@ -350,20 +350,20 @@ fn datastore(datastore: netconf::Datastore) -> Datastore {
 }
 
 /// Read here, in the session's own time: the hub serves all sessions.
-fn read(config: netconf::Content, schema: &Schema, default: DefaultOperation) -> Config {
+fn read(config: netconf::Content, schema: &Schema, read_as: ReadAs) -> Config {
     match config {
         netconf::Content::Inline(config) if config.as_str().len() < LITTLE => {
-            config_of(config.into_string(), schema, default)
+            config_of(config.into_string(), schema, read_as)
         }
         netconf::Content::Inline(config) => {
-            tokio::task::block_in_place(|| config_of(config.into_string(), schema, default))
+            tokio::task::block_in_place(|| config_of(config.into_string(), schema, read_as))
         }
         netconf::Content::Url(url) => Config::at(url),
     }
 }
 
 /// A `<config>` element that is read by the schema, which takes its time.
-pub(crate) fn config_of(text: String, schema: &Schema, default: DefaultOperation) -> Config {
+pub(crate) fn config_of(text: String, schema: &Schema, read_as: ReadAs) -> Config {
     let config = Config::new(text);
     let salted = match random::bytes() {
         Ok(salt) => config.salted(salt),
@@ -373,7 +373,7 @@ pub(crate) fn config_of(text: String, schema: &Schema, default: DefaultOperation
             config
         }
     };
-    salted.read(schema, default)
+    salted.read(schema, read_as)
 }
 
 fn target(target: netconf::Target) -> Target {
@@ -386,7 +386,7 @@ fn target(target: netconf::Target) -> Target {
 fn source(source: netconf::Source, schema: &Schema) -> Source {
     match source {
         netconf::Source::Datastore(from) => Source::Datastore(datastore(from)),
-        netconf::Source::Config(xml) => Source::Config(read(xml, schema, DefaultOperation::Merge)),
+        netconf::Source::Config(xml) => Source::Config(read(xml, schema, ReadAs::Whole)),
     }
 }
 

@@ -178,7 +178,17 @@ impl Ops {
         config: roxmltree::Node<'_, '_>,
         default: DefaultOperation,
     ) -> Result<Self, Vec<Error>> {
-        xml::read(schema, config, default, false)
+        xml::read(schema, config, default, xml::Taken::Edit)
+    }
+
+    /// A complete configuration, which no attribute says of what is to be done or where an entry goes: those are for edits
+    /// (RFC 6241 section 7.2, RFC 7950 section 7.8.6).
+    ///
+    /// # Errors
+    /// Also those of [`crate::xml::parse`].
+    pub fn from_whole_xml_str(schema: &Schema, text: &str) -> Result<Self, Vec<Error>> {
+        let document = crate::xml::parse(text).map_err(|error| vec![error])?;
+        xml::read(schema, document.root_element(), DefaultOperation::Merge, xml::Taken::Whole)
     }
 
     /// As [`Ops::from_xml`], from text whose root element is `config`.
@@ -197,7 +207,7 @@ impl Ops {
     /// Also those of [`crate::xml::parse`].
     pub fn from_state_xml(schema: &Schema, text: &str) -> Result<Self, Vec<Error>> {
         let document = crate::xml::parse(text).map_err(|error| vec![error])?;
-        xml::read(schema, document.root_element(), DefaultOperation::Merge, true)
+        xml::read(schema, document.root_element(), DefaultOperation::Merge, xml::Taken::State)
     }
 
     /// A JSON object of top-level nodes (RFC 7951), all with `operation`, which is not a deletion.

@@ -107,24 +107,36 @@ pub fn settled(schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
 /// What `new`, an edit of `base`, has more than that although its `when` is false: the sender has to learn that the node
 /// is not there (RFC 7950 section 8.3.1). What the edit makes false elsewhere is no error, [`validate()`] deletes it.
 pub fn unknown_elements(schema: &Schema, base: &Tree, new: &Tree) -> Vec<Error> {
+    without_unknown_elements(schema, base, new).1
+}
+
+/// What an edit has created without a right to exist, since its `when` is false (RFC 7950 section 8.3.2): the tree without
+/// it, and the errors, in document order. What was there before is left for the validation to delete.
+pub fn without_unknown_elements(schema: &Schema, base: &Tree, new: &Tree) -> (Tree, Vec<Error>) {
     let constraints = schema.constraints();
     if !constraints.conditions.iter().any(|condition| matches!(condition.asks, Asks::When { .. })) {
-        return Vec::new();
+        return (new.clone(), Vec::new());
     }
     let asked = Asked::after(&constraints.triggers, &diff(base, new));
     let settled = match whens::settle(schema, new, asked) {
-        Ok(None) => return Vec::new(),
+        Ok(None) => return (new.clone(), Vec::new()),
         Ok(Some(settled)) => settled,
-        Err(found) => return in_document_order(schema, new, found),
+        Err(found) => return (base.clone(), in_document_order(schema, new, found)),
     };
-    let gone = diff(&settled, new).changes.into_iter().map(|change| change.path);
-    let created = gone.filter(|path| base.find(path).is_none()).filter_map(|place| {
+    let mut gone = diff(new, &settled);
+    gone.changes.retain(|change| base.find(&change.path).is_none());
+    let created = gone.changes.iter().filter_map(|change| {
+        let place = change.path.clone();
         let name = schema.node(place.node()?).name.clone();
         let what = format!("there is no '{name}' here, since its 'when' is false");
         let error = Error::application(ErrorTag::UnknownElement, what).with(ErrorInfo::BadElement(name));
         Some(Violation::new(schema, place, error))
     });
-    in_document_order(schema, new, created.collect())
+    let errors = in_document_order(schema, new, created.collect());
+    match gone.apply(new, schema) {
+        Ok(without) => (without, errors),
+        Err(error) => (base.clone(), vec![error]),
+    }
 }
 
 /// The violations of the first phase that has any.

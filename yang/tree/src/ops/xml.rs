@@ -12,13 +12,24 @@ use roxmltree::{Attribute, Node};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// What the content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Operations.
+    Edit,
+    /// A complete configuration: attributes that say what an edit does are none of it.
+    Whole,
+    /// An answer of a server, with state nodes.
+    State,
+}
+
 pub(super) fn read(
     schema: &Schema,
     config: Node<'_, '_>,
     default: DefaultOperation,
-    state: bool,
+    taken: Taken,
 ) -> Result<Ops, Vec<Error>> {
-    let mut reader = Reader { schema, state, errors: Errors::default(), trail: InstancePath::default() };
+    let mut reader = Reader { schema, taken, errors: Errors::default(), trail: InstancePath::default() };
     let operation = match default {
         DefaultOperation::Merge => Operation::Merge,
         DefaultOperation::Replace => Operation::Replace,
@@ -33,8 +44,7 @@ pub(super) fn read(
 
 struct Reader<'s> {
     schema: &'s Schema,
-    /// State nodes are taken too.
-    state: bool,
+    taken: Taken,
     errors: Errors,
     trail: InstancePath,
 }
@@ -93,7 +103,7 @@ impl<'s> Reader<'s> {
         let found =
             self.schema.child(parent, module, &name).filter(|id| is_data(&self.schema.node(*id).kind));
         let what = match found {
-            Some(id) if self.state || self.schema.node(id).config => return Some(id),
+            Some(id) if self.taken == Taken::State || self.schema.node(id).config => return Some(id),
             Some(_) => format!("'{name}' is state: it cannot be configured"),
             None => format!("module {} has no data node '{name}' here", self.schema.module(module).name),
         };
@@ -242,6 +252,12 @@ impl<'s> Reader<'s> {
         let mut good = true;
         for attribute in element.attributes() {
             match (attribute.namespace(), attribute.name()) {
+                (Some(xml::NETCONF), "operation") | (Some(xml::YANG), "insert" | "key" | "value")
+                    if self.taken == Taken::Whole =>
+                {
+                    let wanted = "none but in an edit";
+                    good = self.bad_attribute(ErrorTag::UnknownAttribute, &attribute, node, wanted);
+                }
                 (Some(xml::NETCONF), "operation") => match read_operation(attribute.value()) {
                     Some(operation) => found.operation = Some(operation),
                     None => {
@@ -288,6 +304,9 @@ impl<'s> Reader<'s> {
     ) -> bool {
         let name = &self.schema.node(node).name;
         let what = match tag {
+            ErrorTag::UnknownAttribute if self.taken == Taken::Whole => {
+                format!("'{name}' takes no attribute '{}' in a complete configuration", attribute.name())
+            }
             ErrorTag::UnknownAttribute => {
                 format!("'{name}' takes no attribute '{}' of that namespace", attribute.name())
             }
