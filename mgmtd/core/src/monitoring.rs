@@ -87,6 +87,10 @@ pub(crate) fn get_schema(
         return refused("format", "schemas are given in the format 'yang' only".to_owned());
     }
     let named: Vec<_> = facts.modules.iter().filter(|module| module.name == identifier).collect();
+    // The empty version is that of a module without a revision. Where there is none, it comes from a client that always
+    // sends the element, as yangcli does.
+    let version =
+        version.filter(|version| !version.is_empty() || named.iter().any(|one| one.revision.is_none()));
     let fits: Vec<_> = named
         .iter()
         .filter(|module| {

@@ -307,7 +307,7 @@ fn get_schema_gives_a_modules_text_and_says_what_is_wrong_with_a_request() {
         version: version.map(str::to_owned),
         format: format.map(str::to_owned),
     };
-    for version in [None, Some("2026-11-29")] {
+    for version in [None, Some("2026-11-29"), Some("")] {
         assert_eq!(
             node.ask(a, ask("probe-bench", version, Some("yang"))),
             Reply::Schema("module probe-bench {}".into())
