@@ -24,6 +24,8 @@ const FEW: usize = 10;
 const MANY: usize = 10_000;
 /// Rounds with it at most: yuma takes more than ten seconds for one.
 const LARGE_ROUNDS: usize = 5;
+/// The sessions that are set up one after the other may not all be gone when the many begin.
+const MORE_SESSIONS: &str = "--max-sessions-per-user=64";
 /// Reads of the large datastore in a round.
 const READS: u32 = 3;
 
@@ -49,7 +51,7 @@ struct Duels {
 }
 
 pub(super) fn measure(lab: &Lab, key: &AdministratorKey, rounds: usize) -> Result<Vec<Figure>> {
-    let ours = Ours::start(lab, key, "duel", &[])?;
+    let ours = Ours::start(lab, key, "duel", &[MORE_SESSIONS])?;
     let yuma = Yuma::start(lab, key)?;
     let ends = [&ours.endpoint, &yuma.endpoint];
     let mut duels = Duels::default();
