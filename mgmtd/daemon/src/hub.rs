@@ -365,11 +365,8 @@ impl Hub {
 
     fn happened(&mut self, event: Event) {
         self.log(&event);
-        let freed = match &event {
-            Event::Committed { changes, .. } => changes.changes.len() >= MANY,
-            Event::CandidateDropped { .. } => true,
-            _ => false,
-        };
+        let freed = matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY)
+            || matches!(&event, Event::CandidateDropped { .. });
         drop(event);
         if freed {
             // Nobody waits for it.

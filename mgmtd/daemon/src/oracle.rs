@@ -1,5 +1,5 @@
-//! Validation on a thread of its own: a big change takes seconds, and no session is to wait for another's. A small one is
-//! judged at once: the way to the thread and back costs more.
+//! Validation on a thread of its own: a big change takes seconds, and no session is to wait for another's. A small one
+//! without conditions is judged at once: the way to the thread and back costs more.
 //!
 //! yang/tree judges what changed. libyang is asked as well, about the whole configuration, while that may hold a node
 //! with a constraint that yang/tree leaves to it.
@@ -9,7 +9,7 @@ use cats_mgmtd_core::Ticket;
 use cats_yang_schema::{Compiled, Document};
 use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::validate::left_in;
+use cats_yang_tree::validate::{asks_conditions, left_in};
 use cats_yang_tree::{
     ChangeSet, Defaults, InstancePath, Operation, Ops, Tree, diff, diff_of_few, edit, validate, view,
 };
@@ -53,12 +53,16 @@ pub(crate) fn start(
     Ok(sender)
 }
 
-/// As [`judge`], of a small change with which libyang has nothing to do; none of another one.
+/// As [`judge`], of a small change that needs neither libyang nor the evaluation of a condition, which may read much; none
+/// of another one.
 pub(crate) fn judge_little(schema: &Schema, base: &Tree, new: &Tree) -> Option<Verdict> {
     if left_in(schema, new).next().is_some() {
         return None;
     }
     let changes = diff_of_few(base, new, FEW)?;
+    if asks_conditions(schema, base, &changes) {
+        return None;
+    }
     Some(validate(schema, base, new.clone(), changes))
 }
 

@@ -91,6 +91,17 @@ pub fn validate(
     Ok((Tree { indexes: Some(Arc::new(indexes)), ..new }, changes))
 }
 
+/// Whether validation of `changes` to `base` evaluates conditions: a `must` or a `when` may read any part of the
+/// configuration, so that what it takes does not follow the size of the changes.
+pub fn asks_conditions(schema: &Schema, base: &Tree, changes: &ChangeSet) -> bool {
+    let constraints = schema.constraints();
+    let asked = match &base.indexes {
+        Some(_) => Asked::after(&constraints.triggers, changes),
+        None => Asked::everywhere(&constraints.conditions),
+    };
+    !asked.is_empty()
+}
+
 /// `tree` without the nodes whose `when` is false, what that decides about included: the first phase of [`validate()`]
 /// by itself.
 ///

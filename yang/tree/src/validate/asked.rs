@@ -19,6 +19,10 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    pub(super) fn is_empty(&self) -> bool {
+        self.subtrees.is_empty()
+    }
+
     /// All `conditions` everywhere.
     pub(super) fn everywhere(conditions: &[Condition]) -> Self {
         let root = || BTreeSet::from([InstancePath::default()]);
