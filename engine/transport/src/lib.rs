@@ -26,6 +26,7 @@ pub mod management;
 pub mod northbound;
 pub mod pki;
 mod revocation;
+mod sent;
 mod timing;
 pub mod tokens;
 

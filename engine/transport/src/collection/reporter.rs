@@ -3,9 +3,9 @@
 use super::{BATCH, QUEUE};
 use crate::Timing;
 use crate::connect;
-use crate::control_plane::Sent;
 use crate::identity::Subject;
 use crate::pki::Pki;
+use crate::sent::Sent;
 use arc_swap::ArcSwapOption;
 use cats_engine_types::{NodeId, Report, ReporterInstruction};
 use cats_engine_wire::MAX_REPORTS;
@@ -44,10 +44,7 @@ impl ReportStream {
     /// Queues a report. When the queue is full the C-SMA is too far behind: what waits is old, so drop the stream and
     /// report in full on the next one.
     pub fn send(&self, report: Report) -> Sent {
-        match self.reports.try_send(report) {
-            Ok(()) => Sent::Queued,
-            Err(_) => Sent::Gone,
-        }
+        Sent::queue(&self.reports, report)
     }
 
     /// Waits for room. An error when the stream is gone.

@@ -6,9 +6,9 @@ use super::stream::Session;
 use super::{QUEUE, TIMING};
 use crate::Timing;
 use crate::accept::{Peer, Terms, accept};
-use crate::control_plane::Sent;
 use crate::identity::Subject;
 use crate::pki::{ClientCertificates, Pki};
+use crate::sent::Sent;
 use arc_swap::ArcSwap;
 use cats_engine_types::{CsciId, NodeId, Report, ReporterInstruction};
 use cats_engine_wire::MAX_REPORTS;
@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::CompressionEncoding;
@@ -109,10 +108,7 @@ pub struct Subscriber {
 impl Subscriber {
     /// Queues a report. One that is so far behind that its queue is full is gone.
     pub fn send(&self, report: Report) -> Sent {
-        match self.reports.try_send(report) {
-            Ok(()) => Sent::Queued,
-            Err(_) => Sent::Gone,
-        }
+        Sent::queue(&self.reports, report)
     }
 }
 
@@ -142,14 +138,7 @@ pub struct Connection {
 impl Connection {
     /// Queues an instruction.
     pub fn send(&self, instruction: ReporterInstruction) -> Sent {
-        match self.instructions.try_send(instruction) {
-            Ok(()) => Sent::Queued,
-            Err(TrySendError::Full(_)) => {
-                tracing::warn!(peer = %self.peer, "the instance does not keep up and is disconnected");
-                Sent::Gone
-            }
-            Err(TrySendError::Closed(_)) => Sent::Gone,
-        }
+        Sent::queue_for("instance", self.peer, &self.instructions, instruction)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The forwarder's end.
 
-use super::server::Sent;
 use super::{BATCH, QUEUE, Timing};
 use crate::connect;
 use crate::identity::Subject;
 use crate::pki::Pki;
+use crate::sent::Sent;
 use cats_engine_types::{BindingStatus, Epoch, ForwarderReport, Instruction, NodeId, ServiceRequest};
 use cats_engine_wire::MAX_MESSAGE;
 use cats_engine_wire::control_plane as pb;
@@ -69,10 +69,7 @@ impl Upstream {
     }
 
     fn send(&self, word: Word) -> Sent {
-        match self.words.try_send(word) {
-            Ok(()) => Sent::Queued,
-            Err(_) => Sent::Gone,
-        }
+        Sent::queue(&self.words, word)
     }
 }
 

@@ -9,8 +9,9 @@ mod client;
 mod server;
 
 pub use client::{ForwarderEvent, Target, Upstream, attach};
-pub use server::{Attachment, AttachmentId, CpsEvent, Forwarders, Listen, Sent, serve};
+pub use server::{Attachment, AttachmentId, CpsEvent, Forwarders, Listen, serve};
 
+pub use crate::sent::Sent;
 pub use crate::timing::Timing;
 
 /// Words that wait for one peer at most. A peer that is so far behind is disconnected.

@@ -6,6 +6,7 @@ use crate::identity::Role;
 use crate::northbound::{self, Northbound};
 use crate::pki::{ClientCertificates, Pki};
 use crate::revocation::revoked;
+use crate::sent::Sent;
 use arc_swap::ArcSwap;
 use cats_engine_types::{BindingStatus, Epoch, ForwarderReport, Instruction, NodeId, ServiceRequest};
 use cats_engine_wire::control_plane as pb;
@@ -19,7 +20,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
@@ -80,27 +80,10 @@ pub struct Attachment {
     instructions: mpsc::Sender<Instruction>,
 }
 
-/// Whether a word is on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Sent {
-    /// It is.
-    Queued,
-    /// The peer is gone or too far behind: drop the attachment.
-    Gone,
-}
-
 impl Attachment {
     /// Queues an instruction.
     pub fn send(&self, instruction: Instruction) -> Sent {
-        match self.instructions.try_send(instruction) {
-            Ok(()) => Sent::Queued,
-            Err(TrySendError::Full(_)) => {
-                tracing::warn!(forwarder = %self.node, "the forwarder does not keep up and is disconnected");
-                Sent::Gone
-            }
-            Err(TrySendError::Closed(_)) => Sent::Gone,
-        }
+        Sent::queue_for("forwarder", &self.node, &self.instructions, instruction)
     }
 }
 

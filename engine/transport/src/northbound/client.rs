@@ -3,10 +3,10 @@
 use super::{BATCH, MESSAGE, QUEUE, encode};
 use crate::Timing;
 use crate::connect;
-use crate::control_plane::Sent;
 use crate::identity::Subject;
 use crate::keys::{KeyError, Signer};
 use crate::pki::Pki;
+use crate::sent::Sent;
 use cats_engine_types::{Advertisement, AgentInstruction, NodeId};
 use cats_engine_wire::MAX_REPORTS;
 use cats_engine_wire::metrics as pb;
@@ -46,10 +46,7 @@ impl Upstream {
     /// Queues an advertisement. When the queue is full the C-PS is too far behind: drop the upstream, so that the next
     /// connection finds out what it lacks.
     pub fn send(&self, advertisement: Advertisement) -> Sent {
-        match self.advertisements.try_send(advertisement) {
-            Ok(()) => Sent::Queued,
-            Err(_) => Sent::Gone,
-        }
+        Sent::queue(&self.advertisements, advertisement)
     }
 
     /// How many advertisements find room at the moment.

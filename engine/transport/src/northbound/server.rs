@@ -3,11 +3,11 @@
 use super::{BATCH, QUEUE, open};
 use crate::Timing;
 use crate::accept::Peer;
-use crate::control_plane::Sent;
 use crate::identity::{Role, Subject};
 use crate::keys::Keyring;
 use crate::pki::Pki;
 use crate::revocation::revoked;
+use crate::sent::Sent;
 use arc_swap::ArcSwap;
 use cats_engine_types::{Advertisement, AgentInstruction, NodeId};
 use cats_engine_wire::json::AgentView;
@@ -18,7 +18,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -84,14 +83,7 @@ pub struct AgentLink {
 impl AgentLink {
     /// Queues an instruction.
     pub fn send(&self, instruction: AgentInstruction) -> Sent {
-        match self.instructions.try_send(instruction) {
-            Ok(()) => Sent::Queued,
-            Err(TrySendError::Full(_)) => {
-                tracing::warn!(agent = %self.agent, "the metric agent does not keep up and is disconnected");
-                Sent::Gone
-            }
-            Err(TrySendError::Closed(_)) => Sent::Gone,
-        }
+        Sent::queue_for("metric agent", &self.agent, &self.instructions, instruction)
     }
 }
 
