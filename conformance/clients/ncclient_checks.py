@@ -15,6 +15,9 @@ from lxml import etree
 
 NC = "urn:ietf:params:xml:ns:netconf:base:1.0"
 LX = "urn:catsd:lab:example"
+NMDA = "urn:ietf:params:xml:ns:yang:ietf-netconf-nmda"
+DS = "urn:ietf:params:xml:ns:yang:ietf-datastores"
+OR = "urn:ietf:params:xml:ns:yang:ietf-origin"
 NS = {"nc": NC, "lx": LX}
 
 
@@ -118,6 +121,51 @@ def get_state(server):
         modules = data.xpath("//yl:module/yl:name/text()", namespaces={"yl": library})
         for wanted in ("ietf-cats", "cats-services", "lab-example"):
             assert wanted in modules, modules
+
+
+def nmda(server):
+    """get-data and edit-data of RFC 8526: datastores, origins and their filter, depth, defaults, and what is refused."""
+    origin = f"{{{OR}}}origin"
+
+    def get_data(store, more=""):
+        request = f'<get-data xmlns="{NMDA}" xmlns:ds="{DS}" xmlns:or="{OR}"><datastore>{store}</datastore>{more}</get-data>'
+        return etree.fromstring(session.dispatch(to_ele(request)).xml.encode())
+
+    def edit_data(store, inner):
+        session.dispatch(to_ele(
+            f'<edit-data xmlns="{NMDA}" xmlns:ds="{DS}"><datastore>{store}</datastore>'
+            f'<config><gear xmlns="{LX}" xmlns:nc="{NC}">{inner}</gear></config></edit-data>'))
+
+    def found(data, path):
+        return data.xpath(path, namespaces=NS)
+
+    only = f'<subtree-filter><gear xmlns="{LX}"/></subtree-filter>'
+    with server.connect() as session:
+        edit_data("ds:candidate", "<knob>7</knob>" + item("a", "one"))
+        assert found(get_data("ds:candidate", only), "//lx:knob/text()") == ["7"]
+        assert not found(get_data("ds:running", only), "//lx:gear")
+        session.commit()
+        for store in ("ds:running", "ds:intended", "ds:operational"):
+            assert found(get_data(store, only), "//lx:knob/text()") == ["7"], store
+        shallow = get_data("ds:running", only + "<max-depth>2</max-depth>")
+        assert found(shallow, "//lx:knob/text()") == ["7"] and not found(shallow, "//lx:item/lx:text")
+        data = get_data("ds:operational", only + "<with-origin/>")
+        assert found(data, "//lx:gear")[0].get(origin) == "or:intended", etree.tostring(data)
+        assert found(data, "//lx:mode")[0].get(origin) == "or:default", etree.tostring(data)
+        data = get_data("ds:operational", only + "<origin-filter>or:default</origin-filter>")
+        assert found(data, "//lx:mode/text()") == ["auto"] and not found(data, "//lx:knob"), etree.tostring(data)
+        data = get_data("ds:operational", only + "<negated-origin-filter>or:default</negated-origin-filter>")
+        assert found(data, "//lx:knob/text()") == ["7"] and not found(data, "//lx:mode"), etree.tostring(data)
+        data = get_data("ds:running", only + "<config-filter>false</config-filter>")
+        assert not found(data, "//lx:knob"), etree.tostring(data)
+        refused(lambda: get_data("ds:running", "<with-origin/>"), "invalid-value")
+        refused(lambda: get_data("ds:nowhere"), "invalid-value")
+        for store in ("ds:running", "ds:intended", "ds:operational"):
+            refused(lambda: edit_data(store, "<knob>8</knob>"), ("invalid-value", "operation-not-supported"))
+        refused(lambda: edit_data("ds:candidate", "<knob>many</knob>"), "invalid-value", path="knob")
+        edit_data("ds:candidate", '<knob nc:operation="delete"/>')
+        refused(lambda: edit_data("ds:candidate", '<knob nc:operation="delete"/>'), "data-missing", path="knob")
+        session.discard_changes()
 
 
 def edit_operations(server):
@@ -399,7 +447,7 @@ def slow_b(server):
 
 
 CHECKS = {check.__name__: check for check in (
-    hello, get_config_filters, get_state, edit_operations, default_operations, edit_errors, choice_and_order,
+    hello, get_config_filters, get_state, nmda, edit_operations, default_operations, edit_errors, choice_and_order,
     commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, url_files, get_schema,
     unknown_operations, write_values, overlapping_services, slow_b,
 )}

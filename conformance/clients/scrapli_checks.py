@@ -13,6 +13,9 @@ from scrapli_netconf.driver import NetconfDriver
 
 NC = "urn:ietf:params:xml:ns:netconf:base:1.0"
 LX = "urn:catsd:lab:example"
+NMDA = "urn:ietf:params:xml:ns:yang:ietf-netconf-nmda"
+DS = "urn:ietf:params:xml:ns:yang:ietf-datastores"
+OR = "urn:ietf:params:xml:ns:yang:ietf-origin"
 NS = {"nc": NC, "lx": LX}
 GEAR = f'<gear xmlns="{LX}"/>'
 
@@ -145,6 +148,33 @@ def retrieval(server):
         clean(session)
 
 
+def nmda(server):
+    """get-data and edit-data of RFC 8526."""
+    with server.connect() as session:
+        def get_data(store, more=""):
+            only = f'<subtree-filter><gear xmlns="{LX}"/></subtree-filter>'
+            return session.rpc(f'<get-data xmlns="{NMDA}" xmlns:ds="{DS}" xmlns:or="{OR}"><datastore>ds:{store}</datastore>'
+                               f"{only}{more}</get-data>")
+
+        def edit_data(store, inner):
+            return session.rpc(f'<edit-data xmlns="{NMDA}" xmlns:ds="{DS}"><datastore>ds:{store}</datastore>'
+                               f"{config(inner)}</edit-data>")
+
+        ok(edit_data("candidate", "<knob>7</knob><item><name>a</name><text>one</text></item>"))
+        assert texts(get_data("candidate"), "//lx:knob/text()") == ["7"]
+        assert texts(get_data("running"), "//lx:knob/text()") == []
+        ok(session.commit())
+        for store in ("running", "intended", "operational"):
+            assert texts(get_data(store), "//lx:knob/text()") == ["7"], store
+        data = get_data("operational", "<max-depth>2</max-depth><with-origin/>")
+        assert texts(data, "//lx:item/lx:text") == []
+        assert texts(data, "//lx:gear/@*[local-name()='origin']") == ["or:intended"], data.result
+        assert texts(data, "//lx:mode/@*[local-name()='origin']") == ["or:default"], data.result
+        refused(edit_data("candidate", "<knob>many</knob>"), "invalid-value", "/lx:gear/lx:knob")
+        refused(get_data("running", "<with-origin/>"), "invalid-value")
+        clean(session)
+
+
 def errors(server):
     with server.connect() as session, server.connect() as other:
         refused(edit(session, "<knob>many</knob>"), "invalid-value", "/lx:gear/lx:knob", "integer")
@@ -183,7 +213,7 @@ def values(server):
         clean(session)
 
 
-CHECKS = {check.__name__: check for check in (edits, confirmed, retrieval, errors, values)}
+CHECKS = {check.__name__: check for check in (edits, confirmed, retrieval, nmda, errors, values)}
 
 
 def main():

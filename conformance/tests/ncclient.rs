@@ -23,6 +23,12 @@ fn get_serves_configuration_and_the_yang_library() -> Result<()> {
     check("get_state")
 }
 
+/// The cases D02, D04, D05 and D08, of an unmodified client.
+#[test]
+fn the_datastores_of_nmda_are_read_and_edited_and_tell_origins() -> Result<()> {
+    check("nmda")
+}
+
 #[test]
 fn every_edit_operation_does_what_it_says() -> Result<()> {
     check("edit_operations")

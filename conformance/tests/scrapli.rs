@@ -33,6 +33,11 @@ fn an_xpath_filter_and_every_mode_of_defaults_are_served() -> Result<()> {
 }
 
 #[test]
+fn the_datastores_of_nmda_are_read_and_edited_and_tell_origins() -> Result<()> {
+    check("nmda")
+}
+
+#[test]
 fn what_is_refused_is_a_failure_to_the_client_with_tag_and_place() -> Result<()> {
     check("errors")
 }

@@ -267,7 +267,7 @@ async fn an_upstream_that_nobody_reads_fills_and_says_so() {
     let upstream = sma.connected().await;
     let _link = selector.connected().await;
     let content =
-        AdvertisementContent::Delta { records: (1..1000).map(record).collect(), withdrawals: Vec::new() };
+        AdvertisementContent::Delta { records: (1..10).map(record).collect(), withdrawals: Vec::new() };
     let mut sent = 0_u64;
     // Nobody takes the events of the path selector: its channel fills, then the connection, then the queue here.
     while upstream.send(advertisement("C-SMA-1", sent + 1, content.clone())) == Sent::Queued {
