@@ -187,7 +187,7 @@ fn delivery(instance: [&str; 2]) -> String {
     format!("<delivery><csci-id>{}</csci-id>{}</delivery>", instance[0], locators(instance))
 }
 
-fn owner(prefix: &str, segment: &str) -> String {
+pub(crate) fn owner(prefix: &str, segment: &str) -> String {
     format!(
         "<owner><client-prefix>{prefix}</client-prefix><ingress>{}</ingress><segment>{TRANSIT_SEGMENT}</segment>\
          <segment>{segment}</segment></owner>",
@@ -195,19 +195,19 @@ fn owner(prefix: &str, segment: &str) -> String {
     )
 }
 
-fn segments(place: Place) -> String {
+pub(crate) fn segments(place: Place) -> String {
     format!(
         "<decapsulation-sid-v4>{}</decapsulation-sid-v4><decapsulation-sid-v6>{}</decapsulation-sid-v6>",
         place.segment_v4, place.segment_v6
     )
 }
 
-fn ingress_role(place: Place) -> String {
+pub(crate) fn ingress_role(place: Place) -> String {
     let segments = if place == ALL_IN_ONE { String::new() } else { segments(place) };
     format!("<ingress><access-interface><name>{}</name></access-interface>{segments}</ingress>", link::ACCESS)
 }
 
-fn remote_selector() -> String {
+pub(crate) fn remote_selector() -> String {
     format!(
         "<path-selector><address>{}</address><node-id>{}</node-id></path-selector>",
         SELECTOR.management, SELECTOR.name
@@ -215,7 +215,7 @@ fn remote_selector() -> String {
 }
 
 /// Delays in milliseconds from ingresses to egresses.
-fn network_metrics(paths: &[(Place, Place, u32)]) -> String {
+pub(crate) fn network_metrics(paths: &[(Place, Place, u32)]) -> String {
     let path = |(ingress, egress, delay): &(Place, Place, u32)| {
         format!(
             "<path><ingress>{}</ingress><egress>{}</egress><delay>{delay}</delay></path>",
@@ -250,7 +250,7 @@ fn topology() -> String {
     )
 }
 
-fn system(files: &NodeFiles) -> String {
+pub(crate) fn system(files: &NodeFiles) -> String {
     format!(
         "<system xmlns=\"urn:catsd:yang:cats-system\"><certificates><authority>{}</authority>\
          <certificate>{}</certificate><private-key>{}</private-key></certificates></system>",

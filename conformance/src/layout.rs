@@ -228,7 +228,8 @@ impl OneNode {
     }
 }
 
-fn locator(place: Place) -> String {
+/// The network of a place's segments.
+pub(crate) fn locator(place: Place) -> String {
     format!("{}/48", place.underlay.trim_end_matches('1'))
 }
 

@@ -1,6 +1,7 @@
 //! End-to-end tests, and the lab of network namespaces that they and the demo run in: hosts, links, daemons,
 //! captures. It starts the built programs and talks to them as a user would, over NETCONF, SSH and the wire; it
-//! must not know a type or function of theirs, and nobody imports it.
+//! must not call a function of theirs, and nobody imports it. [`reporter`] alone knows words of the product: the messages
+//! between instances and metric agents.
 //!
 //! Everything a lab makes carries the process id of its maker in its name, is undone when the [`lab::Lab`] is
 //! dropped, and is swept by the next lab if its maker died.
@@ -18,6 +19,7 @@ pub mod namespace;
 pub mod netconf;
 pub mod node;
 pub mod pki;
+pub mod reporter;
 pub mod server;
 pub mod service;
 pub mod state;

@@ -4,8 +4,9 @@
 use crate::{LabError, Result};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    KeyUsagePurpose, PKCS_ED25519, SanType,
 };
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,15 @@ pub struct NodeFiles {
     pub certificate: PathBuf,
     /// Its private key, PKCS #8 PEM, readable by its owner alone.
     pub private_key: PathBuf,
+}
+
+/// The files of a key pair of Ed25519 that signs what a node tells.
+#[derive(Debug, Clone)]
+pub struct KeyPairFiles {
+    /// The private key, PKCS #8 PEM, readable by its owner alone.
+    pub private: PathBuf,
+    /// The public key, PEM.
+    pub public: PathBuf,
 }
 
 /// A certificate authority that lives in a folder.
@@ -46,12 +56,32 @@ impl Authority {
     /// are named after `name`.
     pub fn issue(&self, name: &str, uris: &[&str]) -> Result<NodeFiles> {
         let doing = format!("issuing the certificate of {name}");
+        let uri = |uri: &&str| (*uri).try_into().map(SanType::URI).map_err(LabError::of(doing.clone()));
+        let names = uris.iter().map(uri).collect::<Result<_>>()?;
+        self.issue_for(name, names)
+    }
+
+    /// Issues a certificate for a server that is known by its address and is no node.
+    pub fn issue_server(&self, name: &str, address: IpAddr) -> Result<NodeFiles> {
+        self.issue_for(name, vec![SanType::IpAddress(address)])
+    }
+
+    /// Makes a key pair that signs what a node tells, in files that are named after it.
+    pub fn signing_key(&self, name: &str) -> Result<KeyPairFiles> {
+        let doing = || format!("making the signing key of {name}");
+        let pair = KeyPair::generate_for(&PKCS_ED25519).map_err(LabError::of(doing()))?;
+        let file = |suffix: &str| self.folder.join(format!("{name}.{suffix}"));
+        let files = KeyPairFiles { private: file("sign"), public: file("verify") };
+        write_private(&files.private, &pair.serialize_pem()).map_err(LabError::of(doing()))?;
+        std::fs::write(&files.public, pair.public_key_pem()).map_err(LabError::of(doing()))?;
+        Ok(files)
+    }
+
+    fn issue_for(&self, name: &str, names: Vec<SanType>) -> Result<NodeFiles> {
+        let doing = format!("issuing the certificate of {name}");
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
-        for uri in uris {
-            let uri = (*uri).try_into().map_err(LabError::of(doing.clone()))?;
-            params.subject_alt_names.push(SanType::URI(uri));
-        }
+        params.subject_alt_names = names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
@@ -63,9 +93,12 @@ impl Authority {
             private_key: self.folder.join(format!("{name}.key")),
         };
         std::fs::write(&files.certificate, certificate.pem()).map_err(LabError::of(doing.clone()))?;
-        std::fs::write(&files.private_key, key.serialize_pem()).map_err(LabError::of(doing.clone()))?;
-        let owner_only = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(&files.private_key, owner_only).map_err(LabError::of(doing))?;
+        write_private(&files.private_key, &key.serialize_pem()).map_err(LabError::of(doing))?;
         Ok(files)
     }
+}
+
+fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::write(file, text)?;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600))
 }

@@ -76,6 +76,46 @@ impl Selector {
     }
 }
 
+/// Metrics of instances by `CS-ID CSCI-ID`: leaf values by YANG name.
+pub type Metrics = BTreeMap<String, BTreeMap<String, String>>;
+
+/// What is told of an instance, and is to arrive.
+const TOLD: [&str; 6] = ["gas", "computing-us", "health", "price", "reputation", "security-level"];
+
+/// What a metric agent tells path selectors: its northbound view.
+pub fn told_by(node: &Node) -> Result<Metrics> {
+    let filter = cats("<metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><instances/></metric-agent>");
+    read(node, &filter, |root| {
+        named(root, "instance", |instance| {
+            let told = instance.children().find(|n| is(*n, "told"))?;
+            metrics_of(instance, told)
+        })
+    })
+}
+
+/// What a path selector has of a metric agent.
+pub fn heard_of(selector: &Node, agent: &str) -> Result<Metrics> {
+    let filter = cats("<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><service-table/></path-selector>");
+    let source = format!("cats:sma:{agent}");
+    read(selector, &filter, |root| {
+        named(root, "entry", |entry| {
+            let of_agent = |n: &Element<'_, '_>| {
+                is(*n, "record") && leaves(*n).get("source").is_some_and(|found| *found == source)
+            };
+            metrics_of(entry, entry.children().find(of_agent)?)
+        })
+    })
+}
+
+/// An instance, and what is told of it; nothing where nothing is.
+fn metrics_of(entry: Element<'_, '_>, told: Element<'_, '_>) -> Option<(String, BTreeMap<String, String>)> {
+    let keys = leaves(entry);
+    let mut metrics = leaves(told);
+    metrics.retain(|name, _| TOLD.contains(&name.as_str()));
+    let key = format!("{} {}", keys.get("cs-id")?, keys.get("csci-id")?);
+    (!metrics.is_empty()).then_some((key, metrics))
+}
+
 fn read<T>(node: &Node, filter: &str, build: impl FnOnce(Element<'_, '_>) -> T) -> Result<T> {
     let mut session = node.netconf()?;
     let reply = session.get(filter)?;

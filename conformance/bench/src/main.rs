@@ -8,6 +8,8 @@ mod cpu;
 mod datapath;
 mod figure;
 mod netconf;
+#[cfg(test)]
+mod sma;
 
 use clap::Parser;
 use figure::{Figure, Report};
