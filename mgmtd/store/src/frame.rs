@@ -26,6 +26,15 @@ pub(crate) fn encode(payload: &[u8]) -> Vec<u8> {
     framed
 }
 
+/// A payload in as many frames as it needs where one holds `limit` bytes; an empty one has a frame too.
+pub(crate) fn encode_parts(payload: &[u8], limit: usize) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(payload.len() + HEADER);
+    let (first, rest) = payload.split_at(payload.len().min(limit));
+    framed.extend(encode(first));
+    framed.extend(rest.chunks(limit).flat_map(encode));
+    framed
+}
+
 /// What the bytes from an offset on are.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Scan<'a> {
@@ -97,6 +106,20 @@ mod tests {
         let bytes = encode(b"hello");
         assert_eq!(scan(&bytes, 0), Scan::Record { payload: b"hello", next: bytes.len() });
         assert_eq!(scan(&bytes, bytes.len()), Scan::End);
+    }
+
+    #[test]
+    fn a_payload_in_parts_is_that_many_frames() {
+        for (payload, parts) in [("", 1), ("abc", 1), ("abcd", 2), ("abcdefg", 3)] {
+            let framed = encode_parts(payload.as_bytes(), 3);
+            let (mut offset, mut found) = (0, Vec::new());
+            for part in 0..parts {
+                let Scan::Record { payload, next } = scan(&framed, offset) else { panic!("part {part}") };
+                found.extend_from_slice(payload);
+                offset = next;
+            }
+            assert_eq!((found.as_slice(), scan(&framed, offset)), (payload.as_bytes(), Scan::End));
+        }
     }
 
     #[test]

@@ -52,7 +52,10 @@ pub struct Store {
     journal_path: PathBuf,
     snapshot_path: PathBuf,
     last: u64,
+    /// Size of the journal from which it is to be folded.
     compact_at: u64,
+    /// As configured; after a failure `compact_at` is twice what the journal had.
+    compact_at_first: u64,
     _lock: Lock,
 }
 
@@ -120,7 +123,9 @@ impl Store {
         };
         let outdated = journal.head.format < FORMAT;
         let compact_at = options.compact_at;
-        let store = Store { journal, journal_path, snapshot_path, last, compact_at, _lock: lock };
+        let compact_at_first = compact_at;
+        let store =
+            Store { journal, journal_path, snapshot_path, last, compact_at, compact_at_first, _lock: lock };
         Ok(Recovered { store, snapshot, records, pending, torn, modules, outdated })
     }
 
@@ -159,24 +164,36 @@ impl Store {
     /// last record has.
     ///
     /// # Errors
-    /// [`StoreError::Io`]; the commits recorded so far are kept whatever happens.
+    /// [`StoreError::Io`]; the commits recorded so far are kept whatever happens, and the journal asks again when it has
+    /// grown to twice its size, since each try costs as much as the configuration is big.
     pub fn compact(
         &mut self,
         modules: &[ModuleRevision],
         config: &[u8],
         pending: Option<&Pending>,
     ) -> Result<(), StoreError> {
-        let undo = pending.map(|pending| pending.undo.as_slice());
-        for part in [Some(config), undo].into_iter().flatten() {
-            if part.len() > frame::MAX_PAYLOAD {
-                return Err(StoreError::TooBig { size: part.len(), limit: frame::MAX_PAYLOAD });
-            }
-        }
+        let folded = self.fold(modules, config, pending);
+        self.compact_at = match folded {
+            Ok(()) => self.compact_at_first,
+            Err(_) => self.compact_at_first.max(self.journal.size().saturating_mul(2)),
+        };
+        folded
+    }
+
+    fn fold(
+        &mut self,
+        modules: &[ModuleRevision],
+        config: &[u8],
+        pending: Option<&Pending>,
+    ) -> Result<(), StoreError> {
+        let undo = pending.map(|pending| frame::encode(&pending.undo)).unwrap_or_default();
         let confirm = pending.map(|pending| pending.confirm.clone());
-        let head = SnapshotHead { format: FORMAT, revision: self.last, modules: modules.to_vec(), confirm };
+        let parts = config.len().div_ceil(frame::MAX_PAYLOAD).max(1);
+        let head =
+            SnapshotHead { format: FORMAT, revision: self.last, modules: modules.to_vec(), parts, confirm };
         let head = frame::encode(&join(&head, b"")?);
-        let undo = undo.map(frame::encode).unwrap_or_default();
-        files::replace(&self.snapshot_path, &[&head, &frame::encode(config), &undo])?;
+        let config = frame::encode_parts(config, frame::MAX_PAYLOAD);
+        files::replace(&self.snapshot_path, &[&head, &config, &undo])?;
         let head = JournalHead {
             format: FORMAT,
             instance: self.journal.head.instance.clone(),
@@ -221,10 +238,15 @@ fn read_snapshot(path: &Path) -> Result<Option<Snapshot>, StoreError> {
     if !is_known(head.format) {
         return Err(StoreError::Format { path: path.to_path_buf(), found: head.format, known: FORMAT });
     }
-    let (config, next) = part(next)?;
+    let (mut config, mut next) = (Vec::new(), next);
+    for _ in 0..head.parts {
+        let (payload, behind) = part(next)?;
+        config.extend_from_slice(payload);
+        next = behind;
+    }
     let pending = match head.confirm {
         Some(confirm) => Some(Pending { confirm, undo: part(next)?.0.to_vec() }),
         None => None,
     };
-    Ok(Some(Snapshot { revision: head.revision, modules: head.modules, config: config.to_vec(), pending }))
+    Ok(Some(Snapshot { revision: head.revision, modules: head.modules, config, pending }))
 }

@@ -3,8 +3,9 @@
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Version of the files' layout. 1 had no confirmed commits, 2 one commit a frame.
-pub(crate) const FORMAT: u32 = 3;
+/// Version of the files' layout. 1 had no confirmed commits, 2 one commit a frame, 3 one frame for the configuration of a
+/// snapshot.
+pub(crate) const FORMAT: u32 = 4;
 
 /// Whether this version reads files of `format`.
 pub(crate) fn is_known(format: u32) -> bool {
@@ -102,14 +103,20 @@ pub(crate) struct JournalHead {
     pub(crate) modules: Vec<ModuleRevision>,
 }
 
-/// The first line of a snapshot; with `confirm` a third part follows the configuration, the undo.
+/// The first line of a snapshot; the configuration follows in `parts` frames, and with `confirm` the undo in another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotHead {
     pub(crate) format: u32,
     pub(crate) revision: u64,
     pub(crate) modules: Vec<ModuleRevision>,
+    #[serde(default = "one")]
+    pub(crate) parts: usize,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) confirm: Option<Confirm>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The first line of a record; with `confirm` the undo stands behind the changes.

@@ -198,6 +198,47 @@ fn the_journal_asks_for_compaction_at_its_bound() {
 }
 
 #[test]
+fn a_compaction_that_fails_loses_nothing_and_is_asked_for_again_at_twice_the_size() {
+    let (_dir, path) = filled(0);
+    let mut store = open(&path).unwrap().store;
+    store.append(&[record(1, &" ".repeat(4096))]).unwrap();
+    fs::create_dir(path.join(SNAPSHOT)).unwrap();
+    assert!(matches!(store.compact(&modules(), b"{}", None), Err(StoreError::Io { .. })));
+    assert!(!store.wants_compaction());
+    store.append(&[record(2, &" ".repeat(8192))]).unwrap();
+    assert!(store.wants_compaction());
+    fs::remove_dir(path.join(SNAPSHOT)).unwrap();
+    store.compact(&modules(), b"{}", None).unwrap();
+    store.append(&[record(3, &" ".repeat(4096))]).unwrap();
+    assert!(store.wants_compaction());
+    drop(store);
+    assert_eq!(revisions(&open(&path).unwrap()), vec![3]);
+}
+
+/// A configuration that is too big for one frame, as one is from 256 MiB on.
+#[test]
+fn a_snapshot_is_read_from_all_its_frames() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    store.compact(&modules(), b"whole", Some(&pending("[1]"))).unwrap();
+    drop(store);
+    let whole = fs::read(path.join(SNAPSHOT)).unwrap();
+    let length = u32::from_le_bytes(whole[4..8].try_into().unwrap()) as usize;
+    let head = String::from_utf8(whole[12..12 + length].to_vec()).unwrap();
+    assert!(head.contains("\"parts\":1"), "{head}");
+    let undo = &whole[12 + length + framed(b"whole").len()..];
+    let head = head.replace("\"parts\":1", "\"parts\":3");
+    let parts = ["{\"a:", "b\":", "{}}"].map(|part| framed(part.as_bytes()));
+    let written = [framed(head.as_bytes()), parts.concat(), undo.to_vec()].concat();
+    fs::write(path.join(SNAPSHOT), &written).unwrap();
+    let snapshot = open(&path).unwrap().snapshot.unwrap();
+    assert_eq!(snapshot.config, b"{\"a:b\":{}}");
+    assert_eq!(snapshot.pending, Some(pending("[1]")));
+    fs::write(path.join(SNAPSHOT), &written[..written.len() - undo.len()]).unwrap();
+    assert!(matches!(open(&path), Err(StoreError::Corrupt { .. })));
+}
+
+#[test]
 fn a_crash_between_the_two_renames_of_a_compaction_loses_and_repeats_nothing() {
     let (_dir, path) = filled(3);
     let old_journal = fs::read(path.join(JOURNAL)).unwrap();
@@ -283,14 +324,14 @@ fn set_format(path: &Path, found: u32, wanted: u32) {
 #[test]
 fn files_of_a_later_format_are_refused_by_name() {
     let (_dir, path) = filled(0);
-    set_format(&path, 3, 4);
-    assert!(matches!(open(&path), Err(StoreError::Format { found: 4, known: 3, .. })));
+    set_format(&path, 4, 5);
+    assert!(matches!(open(&path), Err(StoreError::Format { found: 5, known: 4, .. })));
 }
 
 #[test]
 fn files_of_the_first_format_are_read_and_renewed_by_a_compaction() {
     let (_dir, path) = filled(2);
-    set_format(&path, 3, 1);
+    set_format(&path, 4, 1);
     let found = open(&path).unwrap();
     assert_eq!((revisions(&found), found.outdated, found.pending), (vec![1, 2], true, None));
     let mut store = found.store;
