@@ -127,6 +127,11 @@ impl Decoder {
         self.size > (self.limit as u64).saturating_add(self.slack())
     }
 
+    /// How many bytes of the message that has begun have come.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// How many bytes the message that has begun takes up.
     pub fn held(&self) -> usize {
         self.message.capacity()

@@ -20,6 +20,12 @@ const TOKEN_MAX: usize = 1024;
 /// A comment may be so long, characters, as `cats-exec` says.
 const COMMENT_MAX: usize = 1024;
 
+/// The attributes of an `<rpc>` may be so long, bytes: each reply repeats them.
+const ECHO_MAX: usize = 16 << 10;
+
+/// A `message-id` of so many bytes is repeated where the other attributes are too long. RFC 6241 appendix B has no more.
+const MESSAGE_ID_MAX: usize = 4 << 10;
+
 /// A refused message: what the reply repeats, as far as it could be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
@@ -46,7 +52,13 @@ pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>
     let document = document(text)
         .map_err(|why| bare(malformed(format!("the message is not well-formed XML: {why}"))))?;
     let root = document.root_element();
-    let attributes = echo(root, text);
+    let attributes = match echo(root, text) {
+        Ok(attributes) => attributes,
+        Err(TooLong { bytes, attributes }) => {
+            let why = format!("the attributes of <rpc> have {bytes} bytes; at most {ECHO_MAX} are accepted");
+            return Err(Box::new(Refused { attributes, error: rpc_error(ErrorTag::TooBig, why) }));
+        }
+    };
     parse_root(root, text, attributes.clone()).map_err(|error| Box::new(Refused { attributes, error }))
 }
 
@@ -69,28 +81,51 @@ fn echo_of(tag: &str) -> Echo {
     if too_many_names(tag).is_some() {
         return Echo::default();
     }
-    Document::parse(tag).map(|document| echo(document.root_element(), tag)).unwrap_or_default()
+    let Ok(document) = Document::parse(tag) else { return Echo::default() };
+    echo(document.root_element(), tag).unwrap_or_else(|too_long| too_long.attributes)
 }
 
-/// RFC 6241 section 4.2: all attributes but namespace declarations, as they were written, with the declarations
-/// that their prefixes need.
-fn echo(root: Node<'_, '_>, source: &str) -> Echo {
-    let mut out = String::new();
-    let mut declared = Vec::new();
-    for attribute in root.attributes() {
-        let raw = source.get(attribute.range()).unwrap_or_default();
-        let name = raw.split('=').next().unwrap_or_default();
-        if let (Some((prefix, _)), Some(uri)) = (name.split_once(':'), attribute.namespace())
-            && prefix != "xml"
-            && !declared.contains(&prefix)
-        {
-            declared.push(prefix);
-            out.push_str(&format!(" xmlns:{prefix}=\"{}\"", quick_xml::escape::escape(uri)));
+/// More attributes than a reply repeats, and those of them that it repeats all the same.
+struct TooLong {
+    bytes: usize,
+    attributes: Echo,
+}
+
+/// RFC 6241 section 4.1: all attributes as they were written, and all declarations of namespaces.
+fn echo(root: Node<'_, '_>, source: &str) -> Result<Echo, TooLong> {
+    let mut echo = Echo::default();
+    for namespace in root.namespaces() {
+        match namespace.name() {
+            // As the reply's own.
+            None if namespace.uri() == BASE => {}
+            None => {
+                // Without a prefix for it the root is no <rpc>.
+                let Some(prefix) = root.lookup_prefix(BASE) else { continue };
+                echo.prefix = Some(prefix.to_owned());
+                declare(&mut echo.attributes, "xmlns", namespace.uri());
+            }
+            Some("xml") => {}
+            Some(prefix) => declare(&mut echo.attributes, &format!("xmlns:{prefix}"), namespace.uri()),
         }
-        out.push(' ');
-        out.push_str(raw);
     }
-    Echo(out)
+    for attribute in root.attributes() {
+        echo.attributes.push(' ');
+        echo.attributes.push_str(source.get(attribute.range()).unwrap_or_default());
+    }
+    let bytes = echo.attributes.len();
+    if bytes <= ECHO_MAX {
+        return Ok(echo);
+    }
+    let id = root.attribute_node("message-id").and_then(|id| source.get(id.range()));
+    let id = id.filter(|id| id.len() <= MESSAGE_ID_MAX).map(|id| format!(" {id}"));
+    Err(TooLong { bytes, attributes: Echo { attributes: id.unwrap_or_default(), prefix: None } })
+}
+
+fn declare(out: &mut String, name: &str, uri: &str) {
+    // A parser would read a bare one as a blank.
+    let uri =
+        quick_xml::escape::escape(uri).replace('\t', "&#9;").replace('\n', "&#10;").replace('\r', "&#13;");
+    out.push_str(&format!(" {name}=\"{uri}\""));
 }
 
 fn parse_root(root: Node<'_, '_>, source: &str, attributes: Echo) -> Result<Rpc, Error> {

@@ -130,7 +130,9 @@ fn tokens(path: &str) -> impl Iterator<Item = Token<'_>> {
             ']' => inside = false,
             _ => {}
         }
-        Some(if is_name_start(first) { Token::Name { text, key: inside } } else { Token::Other(text) })
+        // A name before a parenthesis is a function: a literal with both kinds of quotes is written as concat(…).
+        let is_node = is_name_start(first) && !next.trim_start().starts_with('(');
+        Some(if is_node { Token::Name { text, key: inside } } else { Token::Other(text) })
     })
 }
 
@@ -163,6 +165,15 @@ mod tests {
         let found = to_prefixes("/mod-a:top/list[key='x/y:z'][n=\"1\"]/mod-b:leaf[.='v'][3]", &Two).unwrap();
         assert_eq!(found.text, "/p:top/p:list[p:key='x/y:z'][p:n=\"1\"]/p2:leaf[.='v'][3]");
         assert_eq!(found.declarations(), " xmlns:p=\"urn:a\" xmlns:p2=\"urn:b\"");
+    }
+
+    #[test]
+    fn the_function_that_joins_a_literal_with_both_kinds_of_quotes_is_no_node() {
+        let path = "/mod-a:top/list[key=concat('it', \"'\", 's \"x\"')]/mod-b:leaf";
+        let prefixed = "/p:top/p:list[p:key=concat('it', \"'\", 's \"x\"')]/p2:leaf";
+        assert_eq!(to_prefixes(path, &Two).unwrap().text, prefixed);
+        let module_of = |prefix: &str| Some(if prefix == "p" { "mod-a" } else { "mod-b" }.to_owned());
+        assert_eq!(to_modules(prefixed, &module_of), path);
     }
 
     #[test]

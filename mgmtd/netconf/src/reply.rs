@@ -2,9 +2,9 @@
 
 use crate::modules::Modules;
 use crate::names::{BASE, MONITORING, NMDA, YANG};
-use crate::path;
+use crate::path::{self, Prefixed};
 use crate::rpc::Echo;
-use cats_yang_tree::error::{Error, ErrorInfo, in_one_answer};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, Path, in_one_answer};
 use std::borrow::Cow;
 
 /// What a request is answered with.
@@ -37,67 +37,112 @@ impl From<Error> for Reply {
     }
 }
 
+/// An error's message, and each name in it, may be so long, bytes; what is more is cut off. It may quote the request.
+const TEXT_MAX: usize = 4 << 10;
+
+/// A longer path is not told: a part of it would be another one.
+const PATH_MAX: usize = 16 << 10;
+
 /// The message for `reply`, in parts, of which the middle one is the reply's own string.
 pub fn write_reply(attributes: &Echo, reply: Reply, modules: &dyn Modules) -> Vec<String> {
-    let head = |inner: &str| format!("<rpc-reply xmlns=\"{BASE}\"{}>{inner}", attributes.as_str());
+    let root = Root::of(attributes);
+    let whole = |inner: String| vec![format!("{}{inner}{}", root.begin, root.end)];
+    let around = |begin: String, content: String, end: &str| {
+        vec![root.begin.clone() + &begin, content, format!("{end}{}", root.end)]
+    };
     match reply {
-        Reply::Ok => vec![head("<ok/></rpc-reply>")],
-        Reply::Data(content) => vec![head("<data>"), content, "</data></rpc-reply>".to_owned()],
+        Reply::Ok => whole(format!("<ok{}/>", root.base)),
+        Reply::Data(content) => around(format!("<data{}>", root.base), content, "</data>"),
         Reply::Schema(text) => {
-            let content = escape_text(&text).into_owned();
-            vec![head(&format!("<data xmlns=\"{MONITORING}\">")), content, "</data></rpc-reply>".to_owned()]
+            around(format!("<data xmlns=\"{MONITORING}\">"), escape_text(&text).into_owned(), "</data>")
         }
-        Reply::Output(content) if content.is_empty() => vec![head("<ok/></rpc-reply>")],
-        Reply::Output(content) => vec![head(""), content, "</rpc-reply>".to_owned()],
-        Reply::Errors(errors) => {
-            let (mut out, none) = (head(""), errors.is_empty());
+        Reply::Output(content) if content.is_empty() => whole(format!("<ok{}/>", root.base)),
+        Reply::Output(content) => around(String::new(), content, ""),
+        Reply::Errors(mut errors) => {
+            if errors.is_empty() {
+                let message = "the operation failed without a stated reason";
+                errors.push(Error::application(ErrorTag::OperationFailed, message));
+            }
+            let mut out = String::new();
             for error in &in_one_answer(errors) {
-                write_error(&mut out, error, modules);
+                write_error(&mut out, error, &root.base, modules);
             }
-            if none {
-                let error = Error::application(
-                    cats_yang_tree::error::ErrorTag::OperationFailed,
-                    "the operation failed without a stated reason",
-                );
-                write_error(&mut out, &error, modules);
-            }
-            out.push_str("</rpc-reply>");
-            vec![out]
+            whole(out)
         }
     }
 }
 
 /// The begin and the end of a message whose data come in between.
-pub(crate) fn around_data(attributes: &Echo, of: DataOf) -> (String, &'static str) {
-    let data = match of {
-        DataOf::Base => "<data>".to_owned(),
-        DataOf::Nmda => format!("<data xmlns=\"{NMDA}\">"),
+pub(crate) fn around_data(attributes: &Echo, of: DataOf) -> (String, Cow<'static, str>) {
+    let Root { begin, base, end } = Root::of(attributes);
+    let begin = match of {
+        DataOf::Base => format!("{begin}<data{base}>"),
+        DataOf::Nmda => format!("{begin}<data xmlns=\"{NMDA}\">"),
     };
-    (format!("<rpc-reply xmlns=\"{BASE}\"{}>{data}", attributes.as_str()), "</data></rpc-reply>")
+    let end = match attributes.prefix {
+        None => Cow::Borrowed("</data></rpc-reply>"),
+        Some(_) => Cow::Owned(format!("</data>{end}")),
+    };
+    (begin, end)
+}
+
+/// The tags of `<rpc-reply>`.
+struct Root {
+    begin: String,
+    /// What elements of the base namespace declare.
+    base: String,
+    end: Cow<'static, str>,
+}
+
+impl Root {
+    /// Where the request has another default namespace, which must be repeated, names have its prefix for ours.
+    fn of(Echo { attributes, prefix }: &Echo) -> Self {
+        match prefix {
+            None => Self {
+                begin: format!("<rpc-reply xmlns=\"{BASE}\"{attributes}>"),
+                base: String::new(),
+                end: Cow::Borrowed("</rpc-reply>"),
+            },
+            Some(prefix) => Self {
+                begin: format!("<{prefix}:rpc-reply{attributes}>"),
+                base: format!(" xmlns=\"{BASE}\""),
+                end: Cow::Owned(format!("</{prefix}:rpc-reply>")),
+            },
+        }
+    }
 }
 
 /// Appends `<rpc-error>`, in the order of RFC 6241 section 4.3. Where a module of the path is not known, the path is
 /// told in the message instead.
-fn write_error(out: &mut String, error: &Error, modules: &dyn Modules) {
-    let path = error.path.as_ref().map(|path| path::to_prefixes(&path.0, modules));
+fn write_error(out: &mut String, error: &Error, base: &str, modules: &dyn Modules) {
     out.push_str(&format!(
-        "<rpc-error><error-type>{}</error-type><error-tag>{}</error-tag><error-severity>error</error-severity>",
+        "<rpc-error{base}><error-type>{}</error-type><error-tag>{}</error-tag><error-severity>error</error-severity>",
         error.kind, error.tag
     ));
     if let Some(app_tag) = &error.app_tag {
-        out.push_str(&format!("<error-app-tag>{}</error-app-tag>", escape_text(app_tag)));
+        out.push_str(&format!("<error-app-tag>{}</error-app-tag>", escape_text(cut(app_tag))));
     }
     let mut message = Cow::Borrowed(error.message.as_str());
-    match (&error.path, path) {
-        (_, Some(Some(prefixed))) => out.push_str(&format!(
-            "<error-path{}>{}</error-path>",
-            prefixed.declarations(),
-            escape_text(&prefixed.text)
-        )),
-        (Some(path), Some(None)) => message = Cow::Owned(format!("{message} (at {path})")),
-        (_, None) | (None, Some(None)) => {}
+    if let Some(path) = &error.path {
+        match told(path, modules) {
+            Told::Path(path) => out.push_str(&format!(
+                "<error-path{}>{}</error-path>",
+                path.declarations(),
+                escape_text(&path.text)
+            )),
+            Told::UnknownModule => message = Cow::Owned(format!("{message} (at {path})")),
+            Told::TooLong => {
+                message = Cow::Owned(format!("{message} (at a node whose path has {} bytes)", path.0.len()));
+            }
+        }
     }
-    out.push_str(&format!("<error-message xml:lang=\"en\">{}</error-message>", escape_text(&message)));
+    out.push_str("<error-message xml:lang=\"en\">");
+    out.push_str(&escape_text(cut(&message)));
+    out.push_str(if cut(&message).len() < message.len() {
+        "…</error-message>"
+    } else {
+        "</error-message>"
+    });
     if !error.info.is_empty() {
         out.push_str("<error-info>");
         for info in &error.info {
@@ -106,6 +151,25 @@ fn write_error(out: &mut String, error: &Error, modules: &dyn Modules) {
         out.push_str("</error-info>");
     }
     out.push_str("</rpc-error>");
+}
+
+/// How a path is told.
+enum Told {
+    Path(Prefixed),
+    UnknownModule,
+    TooLong,
+}
+
+fn told(path: &Path, modules: &dyn Modules) -> Told {
+    if path.0.len() > PATH_MAX {
+        return Told::TooLong;
+    }
+    path::to_prefixes(&path.0, modules).map_or(Told::UnknownModule, Told::Path)
+}
+
+/// The begin of a text that may quote a request.
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(TEXT_MAX)).unwrap_or(text)
 }
 
 fn write_info(out: &mut String, info: &ErrorInfo, modules: &dyn Modules) {
@@ -118,18 +182,19 @@ fn write_info(out: &mut String, info: &ErrorInfo, modules: &dyn Modules) {
             return;
         }
         ErrorInfo::NonUnique(path) => {
-            if let Some(prefixed) = path::to_prefixes(&path.0, modules) {
-                let (declared, text) = (prefixed.declarations(), escape_text(&prefixed.text));
+            if let Told::Path(path) = told(path, modules) {
+                let (declared, text) = (path.declarations(), escape_text(&path.text));
                 out.push_str(&format!("<non-unique xmlns=\"{YANG}\"{declared}>{text}</non-unique>"));
             }
             return;
         }
         ErrorInfo::MissingChoice(name) => {
-            out.push_str(&format!("<missing-choice xmlns=\"{YANG}\">{}</missing-choice>", escape_text(name)));
+            let name = escape_text(cut(name));
+            out.push_str(&format!("<missing-choice xmlns=\"{YANG}\">{name}</missing-choice>"));
             return;
         }
     };
-    out.push_str(&format!("<{name}>{}</{name}>", escape_text(value)));
+    out.push_str(&format!("<{name}>{}</{name}>", escape_text(cut(value))));
 }
 
 /// Text for XML 1.0: markup escaped, and characters that XML cannot hold replaced by U+FFFD. A carriage return is

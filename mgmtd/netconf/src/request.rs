@@ -22,15 +22,10 @@ impl Operation {
             Operation::EditData(edit) => edit.to_xml(),
             Operation::Compare(compare) => compare.to_xml(),
             Operation::EditConfig { target, default_operation, test_option, error_option, config } => {
-                let content = format!(
-                    "<target><{}/></target>{}{}{}{}",
-                    target.name(),
-                    default_operation_xml(*default_operation),
-                    test_option_xml(*test_option),
-                    error_option_xml(*error_option),
-                    content_xml(config)
-                );
-                base("edit-config", &content)
+                let operation = default_operation_xml(*default_operation);
+                let options = [operation, test_option_xml(*test_option), error_option_xml(*error_option)];
+                let (target, options) = (target.name(), options.concat());
+                base("edit-config", &format!("<target><{target}/></target>{options}{}", content_xml(config)))
             }
             Operation::CopyConfig { target, source, with_defaults } => {
                 let (source, defaults) = (source_xml(source), with_defaults_xml(*with_defaults));

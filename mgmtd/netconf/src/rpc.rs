@@ -17,15 +17,19 @@ pub struct Rpc {
     pub operation: Operation,
 }
 
-/// The attributes of an `<rpc>` that its `<rpc-reply>` repeats unchanged (RFC 6241 section 4.2), as XML text:
-/// ` message-id="1" xmlns:ex="urn:x" ex:user="fred"`. Empty or beginning with a blank.
+/// The attributes of an `<rpc>` that its `<rpc-reply>` repeats unchanged, declarations of namespaces among them (RFC 6241
+/// section 4.1), as XML text: ` xmlns:ex="urn:x" message-id="1" ex:user="fred"`. Empty or beginning with a blank.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Echo(pub(crate) String);
+pub struct Echo {
+    pub(crate) attributes: String,
+    /// What the reply's own name has for a prefix, which the attributes declare: their default namespace is another one.
+    pub(crate) prefix: Option<String>,
+}
 
 impl Echo {
     /// The attributes as they stand in a start tag.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.attributes
     }
 }
 

@@ -8,6 +8,7 @@ use crate::names::{BASE_1_0, BASE_1_1};
 use crate::reply::{DataOf, Reply, around_data, write_reply};
 use crate::rpc::{Echo, Operation, Rpc};
 use cats_yang_tree::error::{Error, ErrorTag, ErrorType};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
@@ -34,7 +35,8 @@ pub struct Limits {
     pub at_once: usize,
     /// How long the peer may take for its hello. 30 s.
     pub hello: Duration,
-    /// How long a session without a request in progress may be silent; absent: for ever. Absent.
+    /// How long a session without a request in progress may ask nothing; absent: for ever. Absent. A message that is
+    /// coming must go on meanwhile, by more than single bytes.
     pub idle: Option<Duration>,
 }
 
@@ -58,6 +60,12 @@ const READ_AHEAD: usize = 256 << 10;
 
 /// A reply in pieces is sent when so many bytes have come together.
 const SEND: usize = 8 << 10;
+
+/// While so many bytes wait to be written nothing more is decoded: an answer may be longer than what it answers.
+const UNSENT: usize = 64 << 10;
+
+/// A message that is coming is not silence as long as so many bytes of it come in the time of [`Limits::idle`].
+const PROGRESS: u64 = 64 << 10;
 
 /// What a session has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +96,7 @@ pub enum CloseReason {
     /// No hello in time.
     #[error("no hello in time")]
     HelloTimeout,
-    /// Nothing received in time.
+    /// Nothing asked in time.
     #[error("idle for too long")]
     IdleTimeout,
     /// The hello was wrong.
@@ -157,8 +165,13 @@ pub struct Session {
     ended: bool,
     /// The peer's hello, until it is asked for.
     hello: Option<Hello>,
+    /// When it last asked or was answered, or the message that is coming went on.
     last_heard: Instant,
+    /// So much of the message that is coming has counted for that; none of it, or there is none.
+    heard: Option<u64>,
     outputs: VecDeque<Output>,
+    /// Bytes in `outputs`.
+    unsent: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +185,7 @@ enum Stage {
 #[derive(Debug)]
 struct Sent {
     text: String,
-    end: &'static str,
+    end: Cow<'static, str>,
 }
 
 #[derive(Debug)]
@@ -197,7 +210,9 @@ impl Session {
             ended: false,
             hello: None,
             last_heard: now,
+            heard: None,
             outputs: VecDeque::new(),
+            unsent: 0,
             settings,
         };
         let hello =
@@ -211,9 +226,16 @@ impl Session {
         self.settings.session_id
     }
 
-    /// The next output.
+    /// The next output. What waits because there was too much to send is decoded when there is nothing more.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        if self.outputs.is_empty() && self.backlog() > 0 {
+            self.advance();
+        }
+        let output = self.outputs.pop_front()?;
+        if let Output::Send(bytes) = &output {
+            self.unsent = self.unsent.saturating_sub(bytes.len());
+        }
+        Some(output)
     }
 
     /// When [`Session::handle_timeout`] is to be called, and for what.
@@ -227,7 +249,7 @@ impl Session {
         }
     }
 
-    /// False while so much waits behind the request in progress that no more should be read.
+    /// False while so much waits behind the request in progress, or behind answers, that no more should be read.
     pub fn wants_input(&self) -> bool {
         self.stage != Stage::Closed && !self.ended && self.backlog() < READ_AHEAD
     }
@@ -242,14 +264,15 @@ impl Session {
         self.hello.take()
     }
 
-    /// How many bytes wait behind the request in progress.
+    /// How many bytes wait behind the request in progress, or behind answers that are not taken.
     pub fn backlog(&self) -> usize {
         self.waiting.len() - self.used
     }
 
-    /// How many bytes of messages that are not requests yet it holds.
+    /// How many bytes of messages that are not requests yet it holds, and of answers that are not taken.
     pub fn held(&self) -> usize {
-        self.waiting.capacity() + self.decoder.held() + self.whole.as_ref().map_or(0, Vec::capacity)
+        let whole = self.whole.as_ref().map_or(0, Vec::capacity);
+        self.waiting.capacity() + self.decoder.held() + whole + self.unsent
     }
 
     /// Gives up the message that is coming in, for want of memory: the rest of it is dropped as it comes, and then it is
@@ -287,10 +310,26 @@ impl Session {
         if self.stage == Stage::Closed || self.ended {
             return;
         }
-        self.last_heard = now;
         self.waiting.drain(..std::mem::take(&mut self.used));
         self.waiting.extend_from_slice(bytes);
-        self.advance();
+        let asked = self.advance();
+        // What waits behind answers is looked at when they are taken.
+        if self.goes_on() || asked || self.backlog() > 0 {
+            self.last_heard = now;
+        }
+    }
+
+    /// Has the message that is coming begun, or enough more of it come? Single bytes keep no session open.
+    fn goes_on(&mut self) -> bool {
+        let size = self.decoder.size();
+        let goes_on = match self.heard {
+            None => self.decoder.is_inside(),
+            Some(heard) => size.saturating_sub(heard) >= PROGRESS,
+        };
+        if goes_on {
+            self.heard = Some(size);
+        }
+        goes_on
     }
 
     /// The peer will send no more. Complete requests that wait are still answered, then the session closes.
@@ -337,7 +376,7 @@ impl Session {
         sent.text.push_str(piece);
         if sent.text.len() >= SEND {
             let text = std::mem::take(&mut sent.text);
-            self.outputs.push_back(Output::Send(encode_part(self.sending, text)));
+            self.push(encode_part(self.sending, text));
         }
     }
 
@@ -346,8 +385,8 @@ impl Session {
         let Some(Sent { mut text, end }) = self.sent.take() else { return };
         self.current = None;
         self.last_heard = now;
-        text.push_str(end);
-        self.outputs.push_back(Output::Send(encode_last(self.sending, text)));
+        text.push_str(&end);
+        self.push(encode_last(self.sending, text));
         self.advance();
     }
 
@@ -368,16 +407,19 @@ impl Session {
         base.into_iter().chain(self.settings.capabilities.iter().cloned()).collect()
     }
 
-    /// Decodes until a request is in progress or nothing more is complete.
-    fn advance(&mut self) {
+    /// Decodes until a request is in progress, nothing more is complete, or too much waits to be sent. True if a message
+    /// was complete.
+    fn advance(&mut self) -> bool {
         let waiting = std::mem::take(&mut self.waiting);
         let mut used = std::mem::take(&mut self.used);
-        while self.current.is_none() && self.whole.is_none() && self.stage != Stage::Closed {
+        let mut complete = false;
+        while self.may_decode() {
             let Some(rest) = waiting.get(used..).filter(|rest| !rest.is_empty()) else { break };
             match self.decoder.feed(rest) {
                 Ok((step, event)) => {
                     used += step;
                     if let Some(event) = event {
+                        (complete, self.heard) = (true, None);
                         self.message(event);
                     } else if !self.is_greeted() && self.decoder.is_too_big() {
                         // A hello that never ends has no end to wait for.
@@ -388,7 +430,7 @@ impl Session {
             }
         }
         if self.stage == Stage::Closed {
-            return;
+            return complete;
         }
         // What was decoded goes when more comes, or with the rest: each request would move all that waits behind it.
         if used < waiting.len() {
@@ -397,6 +439,12 @@ impl Session {
         if self.ended && self.current.is_none() && self.whole.is_none() && self.waiting.is_empty() {
             self.close(CloseReason::Dropped);
         }
+        complete
+    }
+
+    fn may_decode(&self) -> bool {
+        let idle = self.current.is_none() && self.whole.is_none() && self.stage != Stage::Closed;
+        idle && self.unsent < UNSENT
     }
 
     fn message(&mut self, event: Event) {
@@ -474,7 +522,12 @@ impl Session {
     }
 
     fn send(&mut self, parts: Vec<String>) {
-        self.outputs.extend(encode(self.sending, parts).into_iter().map(Output::Send));
+        encode(self.sending, parts).into_iter().for_each(|bytes| self.push(bytes));
+    }
+
+    fn push(&mut self, bytes: Vec<u8>) {
+        self.unsent += bytes.len();
+        self.outputs.push_back(Output::Send(bytes));
     }
 }
 

@@ -135,3 +135,76 @@ fn what_waits_is_carried_out_when_the_peer_has_said_all() {
     server.drain();
     assert!(matches!(server.requests[..], [Operation::Lock { .. }]));
 }
+
+const SHORT: &str = "x]]>]]>";
+
+fn open_10() -> Session {
+    let settings = Settings { session_id: 1, capabilities: Vec::new(), limits: Limits::default() };
+    let mut session = Session::new(settings, Instant::now());
+    let hello = format!(
+        "<hello xmlns=\"{BASE}\"><capabilities><capability>urn:ietf:params:netconf:base:1.0</capability>\
+         </capabilities></hello>]]>]]>"
+    );
+    session.handle_bytes(hello.as_bytes(), Instant::now());
+    while session.poll_output().is_some() {}
+    session
+}
+
+/// An answer is fifty times as long as what it refuses.
+#[test]
+fn what_is_refused_waits_until_the_answers_before_it_are_taken() {
+    const MANY: usize = 20_000;
+    let mut session = open_10();
+    let came = SHORT.repeat(MANY);
+    for piece in came.as_bytes().chunks(8192) {
+        session.handle_bytes(piece, Instant::now());
+        assert!(session.held() < 2 * came.len() + (128 << 10), "{} for {}", session.held(), came.len());
+    }
+    assert!(session.backlog() > came.len() / 2, "it waits as it came");
+    let mut sent = String::new();
+    while let Some(output) = session.poll_output() {
+        let Output::Send(bytes) = output else { panic!("{output:?}") };
+        sent.push_str(std::str::from_utf8(&bytes).unwrap());
+    }
+    assert_eq!((sent.matches("</rpc-reply>").count(), session.backlog()), (MANY, 0));
+    assert_eq!(session.refused().bad_rpcs, u32::try_from(MANY).unwrap());
+    assert!(session.held() < came.len() * 2, "{}", session.held());
+}
+
+#[test]
+fn answers_that_were_not_taken_yet_are_all_there_at_the_end() {
+    const MANY: usize = 2_000;
+    let mut session = open_10();
+    session.handle_bytes(SHORT.repeat(MANY).as_bytes(), Instant::now());
+    session.handle_eof();
+    let mut sent = 0;
+    let last = loop {
+        match session.poll_output() {
+            Some(Output::Send(_)) => sent += 1,
+            other => break other,
+        }
+    };
+    assert_eq!(sent, MANY);
+    assert_eq!(last, Some(Output::Closed(cats_mgmtd_netconf::CloseReason::Dropped)));
+}
+
+/// What a request is refused with quotes it, and the reply repeats its attributes.
+#[test]
+fn the_answer_to_a_big_message_is_small() {
+    let long = "n".repeat(1 << 20);
+    let messages = [
+        rpc(7, &format!("<{long}/>")),
+        rpc(7, &format!("<get><{long}/></get>")),
+        rpc(7, &format!("<kill-session><session-id>{long}</session-id></kill-session>")),
+        rpc(7, &format!("<frob xmlns=\"{BASE}\" {long}=\"1\"/>")),
+        rpc(7, "<get/>").replace("message-id", &format!("{long}=\"1\" message-id")),
+        rpc(7, "<get/>").replace("message-id", &format!("xmlns:a=\"{long}\" message-id")),
+    ];
+    for message in messages {
+        let mut server = Server::open(usize::MAX);
+        server.feed(&chunked(&message));
+        assert!(server.requests.is_empty());
+        assert!(server.sent.contains("message-id=\"7\"") && server.sent.contains("</rpc-reply>"));
+        assert!(server.sent.len() < 20_000, "{} bytes", server.sent.len());
+    }
+}

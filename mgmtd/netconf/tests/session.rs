@@ -1,104 +1,18 @@
 //! The session state machines of both ends, and the grammar of requests, with the literal messages of the cases.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
+mod server;
+
 use cats_mgmtd_netconf::{
     Answer, Client, ClientOutput, ClientSettings, CloseReason, CommitOptions, Confirmed, Content, Datastore,
-    DefaultOperation, ErrorOption, Filter, FramingError, HelloError, Limits, Modules, NoModules, Operation,
-    Output, Reply, Resolution, Rpc, Session, Settings, Source, Target, TestOption, WithDefaults, XmlFragment,
-    names, refuse_session,
+    DefaultOperation, ErrorOption, Filter, FramingError, HelloError, Limits, NoModules, Operation, Output,
+    Reply, Resolution, Session, Settings, Source, Target, TestOption, WithDefaults, XmlFragment, names,
+    refuse_session,
 };
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
 use proptest::prelude::*;
+use server::{BASE, HELLO_10, HELLO_11, Server, answer_in, chunk, rpc};
 use std::time::{Duration, Instant};
-
-const HELLO_10: &str = "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities>\
-    <capability>urn:ietf:params:netconf:base:1.0</capability></capabilities></hello>]]>]]>";
-const HELLO_11: &str = "<hello xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><capabilities>\
-    <capability> urn:ietf:params:netconf:base:1.1 </capability></capabilities></hello>]]>]]>";
-const BASE: &str = "xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\"";
-
-/// A server session and what it has said.
-struct Server {
-    session: Session,
-    now: Instant,
-    sent: Vec<u8>,
-    requests: Vec<Rpc>,
-    closed: Option<CloseReason>,
-}
-
-impl Server {
-    fn new() -> Self {
-        Self::with(Limits::default())
-    }
-
-    fn with(limits: Limits) -> Self {
-        let settings = Settings { session_id: 7, capabilities: vec!["urn:example:cap".to_owned()], limits };
-        let now = Instant::now();
-        let mut server = Self {
-            session: Session::new(settings, now),
-            now,
-            sent: Vec::new(),
-            requests: Vec::new(),
-            closed: None,
-        };
-        server.drain();
-        server.sent.clear();
-        server
-    }
-
-    /// A session in which the client's hello was accepted.
-    fn open(hello: &str) -> Self {
-        let mut server = Self::new();
-        server.feed(hello);
-        assert_eq!(server.closed, None);
-        server
-    }
-
-    fn feed(&mut self, text: impl AsRef<[u8]>) {
-        self.session.handle_bytes(text.as_ref(), self.now);
-        self.drain();
-    }
-
-    fn reply(&mut self, reply: Reply) {
-        self.session.reply(reply, &Bench, self.now);
-        self.drain();
-    }
-
-    fn drain(&mut self) {
-        while let Some(output) = self.session.poll_output() {
-            assert_eq!(self.closed, None, "nothing follows the end");
-            match output {
-                Output::Send(bytes) => self.sent.extend(bytes),
-                Output::Request(rpc) => self.requests.push(rpc),
-                Output::Closed(reason) => self.closed = Some(reason),
-            }
-        }
-    }
-
-    fn sent(&mut self) -> String {
-        String::from_utf8(std::mem::take(&mut self.sent)).unwrap()
-    }
-}
-
-struct Bench;
-
-impl Modules for Bench {
-    fn by_name(&self, name: &str) -> Option<(&str, &str)> {
-        (name == "probe-bench").then_some(("pb", "urn:probe:bench"))
-    }
-
-    fn by_namespace(&self, namespace: &str) -> Option<&str> {
-        (namespace == "urn:probe:bench").then_some("probe-bench")
-    }
-}
-
-fn chunk(text: &str) -> String {
-    format!("\n#{}\n{text}\n##\n", text.len())
-}
-
-fn rpc(content: &str) -> String {
-    chunk(&format!("<rpc {BASE} message-id=\"1\">{content}</rpc>"))
-}
 
 /// The answer of an open 1.1 session to one message that never becomes a request.
 fn refused(message: &str) -> Error {
@@ -123,14 +37,6 @@ fn error_in(wire: &str) -> Error {
         Answer::Errors(mut errors) if errors.len() == 1 => errors.remove(0),
         other => panic!("{other:?}"),
     }
-}
-
-fn answer_in(wire: &str) -> Answer {
-    let (_, rest) = wire.split_once("\n#").unwrap();
-    let (size, rest) = rest.split_once('\n').unwrap();
-    let (xml, end) = rest.split_at(size.parse().unwrap());
-    assert!(end.starts_with("\n##\n"), "{end:?}");
-    cats_mgmtd_netconf::RawReply { message_id: None, xml: xml.to_owned() }.answer(&Bench).unwrap()
 }
 
 fn operation(content: &str) -> Operation {
@@ -266,23 +172,6 @@ fn an_rpc_without_message_id_is_missing_attribute() {
     assert_eq!((error.kind, error.tag), (ErrorType::Rpc, ErrorTag::MissingAttribute));
     let info = [ErrorInfo::BadAttribute("message-id".to_owned()), ErrorInfo::BadElement("rpc".to_owned())];
     assert_eq!(error.info, info);
-}
-
-/// The case R02.
-#[test]
-fn extra_attributes_are_echoed_with_what_their_prefixes_mean() {
-    let mut server = Server::open(HELLO_11);
-    server.feed(chunk(
-        "<nc:rpc xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\" xmlns:ex=\"http://example.net/content/1.0\" \
-         message-id='1&lt;01' ex:user-id=\"fred\" plain=\"a&amp;b\"><nc:get/></nc:rpc>",
-    ));
-    assert_eq!(server.requests[0].message_id, "1<01");
-    server.reply(Reply::Ok);
-    let expected = format!(
-        "<rpc-reply {BASE} message-id='1&lt;01' xmlns:ex=\"http://example.net/content/1.0\" ex:user-id=\"fred\" \
-         plain=\"a&amp;b\"><ok/></rpc-reply>"
-    );
-    assert_eq!(server.sent(), chunk(&expected));
 }
 
 /// The case R05.
@@ -631,22 +520,6 @@ fn a_hello_that_never_ends_ends_the_session_at_its_limit() {
         panic!("{:?}", server.closed)
     };
     assert!(why.contains("1048576"), "{why}");
-}
-
-/// The case P65, as far as a session can: idle time is counted from the last byte or answer, not during a request.
-#[test]
-fn an_idle_session_ends_in_time_but_not_while_a_request_is_in_progress() {
-    let mut server = Server::with(Limits { idle: Some(Duration::from_secs(60)), ..Limits::default() });
-    server.feed(HELLO_11);
-    server.feed(rpc("<get/>"));
-    assert_eq!(server.session.poll_timeout(), None);
-    server.now += Duration::from_secs(600);
-    server.reply(Reply::Ok);
-    let due = server.now + Duration::from_secs(60);
-    assert_eq!(server.session.poll_timeout(), Some((due, "idle")));
-    server.session.handle_timeout(due);
-    server.drain();
-    assert_eq!(server.closed, Some(CloseReason::IdleTimeout));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::access::Standing;
 use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
+use crate::peer::SshChannel;
 use crate::room::{Room, Rooms};
 use cats_mgmtd_netconf::{CloseReason, DataOf, Hello, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
@@ -107,15 +108,20 @@ pub async fn serve<R: Respond>(
         }
     };
     drop(turn);
+    finish(&mut *driver.stream, channel, &reason).await;
+    reason
+}
+
+/// Ends the connection: in order, unless it has failed or its peer does not take that.
+async fn finish(stream: &mut dyn Stream, channel: Option<SshChannel>, reason: &CloseReason) {
     let failed = matches!(reason, CloseReason::Connection(_));
     let status = u32::from(!matches!(reason, CloseReason::CloseSession | CloseReason::Dropped));
-    let finish = Connection::finish(&mut *driver.stream, channel.clone(), status);
+    let finish = Connection::finish(stream, channel.clone(), status);
     if (failed || timeout(FINISH, finish).await.is_err())
         && let Some(channel) = channel
     {
         channel.abandon();
     }
-    reason
 }
 
 struct Driver {

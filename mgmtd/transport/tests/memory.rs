@@ -113,3 +113,34 @@ async fn big_messages_that_follow_each_other_are_carried_out_one_by_one_whatever
     assert_eq!(all.matches("malformed-message").count(), 2, "{all}");
     assert_eq!(all.matches("<data>").count(), 2, "{all}");
 }
+
+/// What it is refused with is fifty times as long as what a peer sends, who takes none of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_takes_no_answers_is_not_read_on_and_gets_all_of_them_in_the_end() {
+    const MESSAGE: &[u8] = b"x]]>]]>";
+    let lab = Lab::start(Setup::default()).await;
+    lab.rooms.set_limit(0);
+    let mut stream = UnixStream::connect(lab.socket()).await.unwrap();
+    stream.write_all(HELLO.replace("base:1.1", "base:1.0").as_bytes()).await.unwrap();
+    until(&mut stream, "]]>]]>").await;
+    let much = MESSAGE.repeat(8192);
+    let mut sent = 0;
+    // What waits on this machine is taken in much less than a second.
+    while let Ok(written) = timeout(PATIENCE / 30, stream.write(&much[sent % MESSAGE.len()..])).await {
+        sent += written.unwrap();
+        assert!(sent < 4 * MIB, "it is read on and on");
+    }
+    let whole = sent / MESSAGE.len();
+    let (mut answers, mut kept) = (0, Vec::new());
+    let reading = async {
+        while answers < whole {
+            assert!(stream.read_buf(&mut kept).await.unwrap() > 0, "closed after {answers} of {whole}");
+            let text = String::from_utf8_lossy(&kept);
+            answers += text.matches("</rpc-reply>").count();
+            let rest = text.rfind("</rpc-reply>").map_or(0, |at| at + "</rpc-reply>".len());
+            kept.drain(..rest);
+        }
+    };
+    timeout(PATIENCE, reading).await.unwrap();
+    assert_eq!(answers, whole);
+}
