@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::session::config_of;
 use cats_mgmtd_core::{Config, ReadAs, Reading, Ticket};
 use cats_mgmtd_netconf::names::BASE;
-use cats_yang_tree::error::Error;
+use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::xml;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,7 +54,7 @@ impl Files {
 
     pub(crate) fn store(&self, ticket: Ticket, (user, url): (String, String), content: Reading) {
         self.run(move |files| {
-            let view = content.view(&files.schema).map_err(|mut errors| errors.remove(0));
+            let view = content.view(&files.schema).map_err(first_of);
             let result = view.and_then(|view| {
                 let begin = format!("<config xmlns=\"{BASE}\">");
                 let pieces = std::iter::once(begin).chain(view.pieces()).chain(["</config>\n".to_owned()]);
@@ -84,5 +84,23 @@ impl Files {
         }
         drop(document);
         Ok(config_of(text, &self.schema, read_as))
+    }
+}
+
+/// The first of the errors for which a configuration cannot be read.
+fn first_of(errors: Vec<Error>) -> Error {
+    let unsaid = || Error::application(ErrorTag::OperationFailed, "the configuration cannot be read");
+    errors.into_iter().next().unwrap_or_else(unsaid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_is_told_and_none_is_an_error_too() {
+        let errors = ["a", "b"].map(|what| Error::application(ErrorTag::InvalidValue, what));
+        assert_eq!(first_of(errors.to_vec()), errors[0]);
+        assert_eq!(first_of(Vec::new()).tag, ErrorTag::OperationFailed);
     }
 }

@@ -315,14 +315,7 @@ impl Hub {
         match output {
             Output::Reply { session, reply } => self.reply(session, reply),
             Output::End { session, why } => self.end(session, why),
-            Output::Validate { ticket, base, new } => {
-                if let Some(verdict) = oracle::judge_little(&self.schema, &base, &new) {
-                    self.core.handle_validated(ticket, verdict, now());
-                } else if self.workers.oracle.try_send(oracle::Job { ticket, base, new }).is_err() {
-                    let verdict = Err(vec![overloaded("the validation")]);
-                    self.failed.push(Input::Validated { ticket, verdict });
-                }
-            }
+            Output::Validate { ticket, base, new } => self.validate(oracle::Job { ticket, base, new }),
             Output::Check { ticket, new, changes, .. } => {
                 let mut errors = self.rules.check(&self.schema, &changes);
                 errors.extend(self.logins.check(&self.schema, &new, &changes));
@@ -360,6 +353,16 @@ impl Hub {
             }
             Output::Remove { ticket, user, url } => self.workers.files.remove(ticket, (user, url)),
             Output::Event(event) => self.happened(event),
+        }
+    }
+
+    fn validate(&mut self, job: oracle::Job) {
+        let ticket = job.ticket;
+        if let Some(verdict) = oracle::judge_little(&self.schema, &job.base, &job.new) {
+            self.core.handle_validated(ticket, verdict, now());
+        } else if self.workers.oracle.try_send(job).is_err() {
+            let verdict = Err(vec![overloaded("the validation")]);
+            self.failed.push(Input::Validated { ticket, verdict });
         }
     }
 

@@ -83,9 +83,25 @@ impl Memory {
 fn content_of(operation: &Operation) -> Option<&netconf::Content> {
     match operation {
         Operation::EditConfig { config, .. } | Operation::EditData(EditData { config, .. }) => Some(config),
-        Operation::CopyConfig { source: netconf::Source::Config(config), .. }
-        | Operation::Validate { source: netconf::Source::Config(config) } => Some(config),
-        _ => None,
+        Operation::CopyConfig { source, .. } | Operation::Validate { source } => match source {
+            netconf::Source::Config(config) => Some(config),
+            netconf::Source::Datastore(_) => None,
+        },
+        Operation::Get { .. }
+        | Operation::GetConfig { .. }
+        | Operation::GetData(_)
+        | Operation::Compare(_)
+        | Operation::DeleteConfig { .. }
+        | Operation::Lock { .. }
+        | Operation::Unlock { .. }
+        | Operation::Commit(_)
+        | Operation::CancelCommit { .. }
+        | Operation::DiscardChanges
+        | Operation::Update { .. }
+        | Operation::CloseSession
+        | Operation::KillSession { .. }
+        | Operation::GetSchema { .. }
+        | Operation::Other { .. } => None,
     }
 }
 
@@ -94,16 +110,15 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
     let peer = peer_of(&connection, &shared.administrators);
     let user = peer.user.clone();
     let (answer, opened) = oneshot::channel();
-    if shared.hub.send(Input::Open { peer, answer }).await.is_err() {
-        return;
-    }
+    // A hub that is gone answers nothing.
+    let _ = shared.hub.send(Input::Open { peer, answer }).await;
     let Opened { session, kill } = match opened.await {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => {
             tracing::warn!(user, %error, "a session is refused");
-            return;
+            return connection.refuse(error).await;
         }
-        Err(_) => return,
+        Err(_) => return connection.refuse(shutting_down()).await,
     };
     let settings =
         Settings { session_id: session.0, capabilities: shared.capabilities.clone(), limits: shared.limits };
@@ -117,9 +132,10 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
     };
     let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
     tracing::debug!(%session, %reason, "transport closed");
-    let ended = match reason {
-        CloseReason::BadHello(_) => Input::BadHello { session },
-        _ => Input::Dropped { session },
+    let ended = if matches!(reason, CloseReason::BadHello(_)) {
+        Input::BadHello { session }
+    } else {
+        Input::Dropped { session }
     };
     // A hub that is gone has forgotten the session.
     let _ = shared.hub.send(ended).await;
@@ -161,10 +177,8 @@ impl Respond for Responder {
 
     async fn respond(&mut self, rpc: Rpc) -> Response {
         let memory = self.shared.memory.follow(&rpc.operation);
-        let of = match &rpc.operation {
-            Operation::GetData(_) => DataOf::Nmda,
-            _ => DataOf::Base,
-        };
+        let nmda = matches!(&rpc.operation, Operation::GetData(_));
+        let of = if nmda { DataOf::Nmda } else { DataOf::Base };
         let revisions = matches!(&rpc.operation, Operation::Other { .. });
         let request = request_of(rpc.operation, &self.shared.schema, &mut self.filters)
             .unwrap_or_else(|error| Request::Unsupported(Box::new(error)));
@@ -173,11 +187,7 @@ impl Respond for Responder {
         let sent = self.shared.hub.send(input).await;
         let response = match reply.await {
             Ok(reply) if sent.is_ok() => self.response(reply, of, revisions).await,
-            Ok(_) | Err(_) => {
-                let message = "the server is shutting down";
-                let error = Error::protocol(ErrorTag::ResourceDenied, message);
-                netconf::Reply::Errors(vec![error]).into()
-            }
+            Ok(_) | Err(_) => netconf::Reply::from(shutting_down()).into(),
         };
         if memory {
             Memory::give_back();
@@ -190,6 +200,10 @@ impl Respond for Responder {
         // A hub that is gone counts no more.
         let _ = self.shared.hub.send(Input::Refused { session: self.session, more }).await;
     }
+}
+
+fn shutting_down() -> Error {
+    Error::protocol(ErrorTag::ResourceDenied, "the server is shutting down")
 }
 
 /// Its parameters are the server's to say.
@@ -393,4 +407,58 @@ fn source(source: netconf::Source, schema: &Schema) -> Source {
 fn unknown_operation(namespace: &str, name: &str, schema: &Schema) -> Error {
     let known = schema.modules.iter().any(|module| module.implemented && module.namespace == namespace);
     if known { netconf::operation_not_supported(name) } else { netconf::unknown_namespace(name, namespace) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub;
+    use cats_mgmtd_transport::{Admission, LocalListener, SessionLimits};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::UnixStream;
+    use tokio::sync::mpsc;
+
+    /// What a peer gets when the hub answers its session with this, or is gone.
+    async fn told(answered: Option<Error>) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("netconf.sock");
+        let listener = LocalListener::bind(&path, Admission::new(SessionLimits::default())).unwrap();
+        let (accepted, mut connections) = mpsc::channel(1);
+        let listening = tokio::spawn(listener.run(accepted));
+        let mut peer = UnixStream::connect(&path).await.unwrap();
+        let connection = connections.recv().await.unwrap();
+        listening.abort();
+        let (hub, mut inputs) = hub::channel();
+        let shared = Shared {
+            schema: Arc::new(Schema::default()),
+            capabilities: Vec::new(),
+            limits: netconf::Limits::default(),
+            hub,
+            administrators: Vec::new(),
+            memory: Memory::default(),
+        };
+        let running = tokio::spawn(run(connection, Arc::new(shared)));
+        if let Some(error) = answered {
+            let Some(Input::Open { answer, .. }) = inputs.recv().await else { panic!("a session") };
+            answer.send(Err(error)).unwrap();
+        }
+        drop(inputs);
+        let mut text = String::new();
+        peer.read_to_string(&mut text).await.unwrap();
+        running.await.unwrap();
+        text
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_session_that_is_refused_is_told_why() {
+        let error = Error::protocol(ErrorTag::ResourceDenied, "there are 512 sessions");
+        for (answered, words) in [(Some(error), "there are 512 sessions"), (None, "shutting down")] {
+            let text = told(answered).await;
+            assert!(
+                text.contains("<error-tag>resource-denied</error-tag>") && text.contains(words),
+                "{text}"
+            );
+            assert!(text.ends_with("]]>]]>") && !text.contains("<hello"), "{text}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use cats_mgmtd_transport::Users;
 use cats_yang_schema::{Compiled, ModuleSource};
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
-use cats_yang_tree::schema::Schema;
+use cats_yang_tree::schema::{Module, Schema};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -251,17 +251,24 @@ fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String
     for module in schema.modules.iter().filter(|module| module.implemented) {
         let text = compiled.source(&module.name, module.revision.as_deref()).unwrap_or_default();
         if is_yang_1(text) {
-            let mut uri = format!("{}?module={}", module.namespace, module.name);
-            if let Some(revision) = &module.revision {
-                uri.push_str(&format!("&revision={revision}"));
-            }
-            if !module.features.is_empty() {
-                uri.push_str(&format!("&features={}", module.features.join(",")));
-            }
-            all.push(uri);
+            all.push(module_capability(module));
         }
     }
     all
+}
+
+/// RFC 6020 section 5.6.4.
+fn module_capability(module: &Module) -> String {
+    let mut uri = format!("{}?module={}", module.namespace, module.name);
+    if let Some(revision) = &module.revision {
+        uri.push_str(&format!("&revision={revision}"));
+    }
+    for (parameter, names) in [("features", &module.features), ("deviations", &module.deviations)] {
+        if !names.is_empty() {
+            uri.push_str(&format!("&{parameter}={}", names.join(",")));
+        }
+    }
+    uri
 }
 
 fn is_yang_1(text: &str) -> bool {

@@ -164,6 +164,38 @@ fn the_hello_names_the_schema_as_the_yang_library_and_the_index_do() {
     assert_eq!(parts.len(), 1, "the index is not sent to who has it");
 }
 
+/// Modules of YANG 1 are named in the hello, with what they deviate from and by (RFC 6020 section 5.6.4).
+#[test]
+fn the_hello_names_the_features_and_the_deviations_of_old_modules() {
+    let place = Place::new();
+    let old = |name: &str, body: &str| {
+        let text = format!("module {name} {{ namespace \"urn:{name}\"; prefix {name}; {body} }}");
+        std::fs::write(place.path(&format!("{name}.yang")), text).unwrap();
+        place.path(&format!("{name}.yang")).to_str().unwrap().to_owned()
+    };
+    let plain = old("plain", "revision 2026-01-02; leaf mark { type string; }");
+    let bent = old("bent", "feature f; leaf mark { type string; } leaf gone { if-feature f; type string; }");
+    let by = ["by-a", "by-b"].map(|name| {
+        let (import, deviate) = ("import bent { prefix b; }", "deviate add { units \"x\"; }");
+        let leaf = if name == "by-a" { "mark" } else { "gone" };
+        old(name, &format!("{import} deviation /b:{leaf} {{ {deviate} }}"))
+    });
+    let files = [&plain, &bent, &by[0], &by[1]];
+    let arguments: Vec<&str> = files.into_iter().flat_map(|file| ["--extra-module", file]).collect();
+    let daemon = place.start_with(&arguments);
+    let session = daemon.client();
+    let of = |module: &str| {
+        let named = |uri: &&String| uri.split(['?', '&']).any(|part| part == format!("module={module}"));
+        session.hello.capabilities.iter().find(named).map(String::as_str)
+    };
+    assert_eq!(of("plain"), Some("urn:plain?module=plain&revision=2026-01-02"));
+    assert_eq!(of("bent"), Some("urn:bent?module=bent&features=f&deviations=by-a,by-b"));
+    assert_eq!(of("by-a"), Some("urn:by-a?module=by-a"));
+    assert_eq!(of("example-knobs"), None);
+    let system = of("ietf-system").unwrap();
+    assert!(system.ends_with("&deviations=cats-deviations"), "{system}");
+}
+
 #[test]
 fn sessions_locks_and_schemas_show_in_the_monitoring_state() {
     let place = Place::new();
@@ -392,6 +424,7 @@ fn a_big_reply_is_made_while_it_is_read_and_not_held_as_text() {
     assert!(more < 4 << 20, "{more} bytes for a reply of {}", text.len());
 }
 
+/// The case P74.
 #[test]
 fn the_memory_of_big_edits_is_given_back_when_they_are_discarded() {
     // An edit needs more than twice its text on its way; what stays is a few megabytes.
@@ -411,8 +444,9 @@ fn the_memory_of_big_edits_is_given_back_when_they_are_discarded() {
     }
     assert!(memory(daemon.pid(), "VmHWM") > before + ALLOWED, "the edits take memory");
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let mut session = daemon.client();
     while resident() >= before + ALLOWED && std::time::Instant::now() < end {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        session.running();
     }
     assert!(resident() < before + ALLOWED, "{before} before, {} after", resident());
 }
