@@ -176,6 +176,7 @@ fn a_missing_mandatory_leaf_is_named_at_commit() -> Result<()> {
     Ok(())
 }
 
+/// The case P70.
 #[test]
 fn thousand_entries_are_committed_in_one_edit_and_read_back_in_order() -> Result<()> {
     let (_server, mut session) = session("thousand")?;

@@ -62,6 +62,15 @@ struct Found {
     waits: bool,
 }
 
+/// Where the changes are that an operation makes running of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Candidate,
+    PrivateCandidate,
+    /// In the operation, which writes running itself.
+    Direct,
+}
+
 /// A daemon with its engine and a session.
 struct Round {
     daemon: Daemon,
@@ -70,10 +79,16 @@ struct Round {
 }
 
 impl Round {
-    fn start(place: &Place) -> Self {
+    fn start(place: &Place, way: Way) -> Self {
         let mut engine = Engine::start(place);
-        let daemon = place.start();
-        let mut session = daemon.client();
+        let module = place.path("example-knobs.yang");
+        let mut arguments = vec!["--extra-module", module.to_str().unwrap()];
+        arguments.extend((way == Way::Direct).then_some("--writable-running"));
+        let daemon = place.start_with(&arguments);
+        let mut session = match way {
+            Way::Candidate | Way::Direct => daemon.client(),
+            Way::PrivateCandidate => daemon.private_client(),
+        };
         let Call::Attach(id, reply) = engine.call() else { panic!("an attach") };
         reply.send(Attached { revision: id.revision, needs_snapshot: true, nodes: vec![] }).unwrap();
         let Call::Snapshot { reply, .. } = engine.call() else { panic!("a snapshot") };
@@ -137,32 +152,43 @@ impl Round {
         }
         None
     }
-
-    /// Edits the candidate so that all of it carries `value`.
-    fn edit(&mut self, value: u32) {
-        let items: String =
-            (0..20).map(|n| format!("<item><name>i{n}</name><size>{value}</size></item>")).collect();
-        self.session.ok(&edit(&format!("<one>{value}</one>{items}<twin>{value}</twin>")));
-    }
 }
 
-/// So many times each step: with the others of the suite, a daemon is killed two hundred times.
+/// An edit of the candidate after which all of it carries `value`.
+fn edit_all(value: u32) -> String {
+    let items: String =
+        (0..20).map(|n| format!("<item><name>i{n}</name><size>{value}</size></item>")).collect();
+    edit(&format!("<one>{value}</one>{items}<twin>{value}</twin>"))
+}
+
+/// So many times each step: over the tests here, a daemon is killed at a step two hundred and ten times.
 const TIMES: u32 = 5;
 
 /// Kills a daemon at each step of `operation`, which follows `first`, and checks what comes back. `wanted` says it
 /// from the value before the edit, the value of the edit and whether the operation was decided.
-fn kill_at_each_step(first: Option<&str>, operation: &str, wanted: impl Fn(u32, u32, bool) -> Found) {
+fn kill_at_each_step(
+    way: Way,
+    first: Option<&str>,
+    operation: &str,
+    wanted: impl Fn(u32, u32, bool) -> Found,
+) {
     let place = Place::new();
-    let mut round = Round::start(&place);
+    let mut round = Round::start(&place, way);
     let mut value = 0;
     for step in (0..TIMES).flat_map(|_| STEPS) {
         let (before, next) = (value, value + 1);
-        round.edit(next);
+        let operation = match way {
+            Way::Candidate | Way::PrivateCandidate => {
+                round.session.ok(&edit_all(next));
+                operation.to_owned()
+            }
+            Way::Direct => edit_all(next).replace("candidate", "running"),
+        };
         if let Some(first) = first {
             round.go(first, Step::Answered);
         }
-        round.kill_at(operation, step);
-        round = Round::start(&place);
+        round.kill_at(&operation, step);
+        round = Round::start(&place, way);
         let found = round.found();
         let allowed: Vec<Found> = match step.decided() {
             Some(decided) => vec![wanted(before, next, decided)],
@@ -178,20 +204,31 @@ fn kill_at_each_step(first: Option<&str>, operation: &str, wanted: impl Fn(u32, 
 
 #[test]
 fn a_commit_is_there_from_its_record_on_and_not_before() {
-    kill_at_each_step(None, COMMIT, |before, next, decided| Found {
-        value: if decided { next } else { before },
-        waits: false,
-    });
+    kill_at_each_step(Way::Candidate, None, COMMIT, there_from_its_record_on);
+}
+
+#[test]
+fn a_commit_of_a_private_candidate_is_there_from_its_record_on_and_not_before() {
+    kill_at_each_step(Way::PrivateCandidate, None, COMMIT, there_from_its_record_on);
+}
+
+#[test]
+fn an_edit_of_running_itself_is_there_from_its_record_on_and_not_before() {
+    kill_at_each_step(Way::Direct, None, "", there_from_its_record_on);
+}
+
+fn there_from_its_record_on(before: u32, next: u32, decided: bool) -> Found {
+    Found { value: if decided { next } else { before }, waits: false }
 }
 
 #[test]
 fn a_confirmed_commit_of_a_lost_session_is_taken_back_at_whichever_step_it_was() {
-    kill_at_each_step(None, CONFIRMED, |before, _, _| Found { value: before, waits: false });
+    kill_at_each_step(Way::Candidate, None, CONFIRMED, |before, _, _| Found { value: before, waits: false });
 }
 
 #[test]
 fn a_named_confirmed_commit_waits_from_its_record_on() {
-    kill_at_each_step(None, NAMED, |before, next, decided| Found {
+    kill_at_each_step(Way::Candidate, None, NAMED, |before, next, decided| Found {
         value: if decided { next } else { before },
         waits: decided,
     });
@@ -199,7 +236,7 @@ fn a_named_confirmed_commit_waits_from_its_record_on() {
 
 #[test]
 fn a_cancelled_commit_is_back_from_the_record_of_that_on_and_waits_before() {
-    kill_at_each_step(Some(NAMED), CANCEL, |before, next, decided| Found {
+    kill_at_each_step(Way::Candidate, Some(NAMED), CANCEL, |before, next, decided| Found {
         value: if decided { before } else { next },
         waits: !decided,
     });

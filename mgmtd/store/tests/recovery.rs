@@ -450,6 +450,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Appends two records from this revision on, of whose bytes so many get to the disk and no more.
+fn tear(store: &mut Store, journal: &Path, (next, cut): (u64, usize)) {
+    let before = fs::read(journal).unwrap();
+    store.append(&[record(next, "[\"in flight\"]"), record(next + 1, "[\"in flight\"]")]).unwrap();
+    let mut bytes = fs::read(journal).unwrap();
+    let from = before.iter().zip(&bytes).position(|(old, new)| old != new).unwrap_or(before.len());
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    let cut = (from + cut).min(end);
+    bytes.truncate(cut);
+    bytes.extend(before.get(cut..).unwrap_or_default());
+    fs::write(journal, bytes).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -487,17 +500,7 @@ proptest! {
                 Step::Restart => {}
                 Step::Room => store.make_room().unwrap(),
                 Step::Crash { cut } => {
-                    let journal = dir.path().join(JOURNAL);
-                    let before = fs::read(&journal).unwrap();
-                    let next = acknowledged.len() as u64 + 1;
-                    store.append(&[record(next, "[\"in flight\"]"), record(next + 1, "[\"in flight\"]")]).unwrap();
-                    let mut bytes = fs::read(&journal).unwrap();
-                    let from = before.iter().zip(&bytes).position(|(old, new)| old != new).unwrap_or(before.len());
-                    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-                    let cut = (from + cut).min(end);
-                    bytes.truncate(cut);
-                    bytes.extend(before.get(cut..).unwrap_or_default());
-                    fs::write(&journal, bytes).unwrap();
+                    tear(&mut store, &dir.path().join(JOURNAL), (acknowledged.len() as u64 + 1, cut));
                 }
             }
             drop(store);
