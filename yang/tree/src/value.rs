@@ -43,11 +43,14 @@ pub enum Value {
     Binary(Arc<str>),
 }
 
-/// Which JSON token a text was, because RFC 7951 section 6 gives each type its own.
+/// Where a text stands: a module writes integers otherwise than data do, and RFC 7951 section 6 gives each type its
+/// own JSON token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     /// Not JSON: XML content, a CLI word. Any type may read it.
     Text,
+    /// A `default` in a module. Any type may read it, and integers in hexadecimal and octal too.
+    Default,
     /// A JSON number.
     Number,
     /// A JSON string.
@@ -186,5 +189,5 @@ pub(crate) fn parse_default(
         None => Some(module),
         Some(name) => schema.module_by_name(name).or_else(|| schema.module_by_prefix(name)),
     };
-    parse::value(schema, ty, Names { resolve: &resolve, inherit: true }, Token::Text, text)
+    parse::value(schema, ty, Names { resolve: &resolve, inherit: true }, Token::Default, text)
 }

@@ -40,18 +40,45 @@ fn bad(ty: &Ty, text: &str) {
     assert!(read(ty.clone(), text).is_err(), "'{text}' is taken");
 }
 
+/// A leading zero makes no octal number, and data know no hexadecimal one (RFC 7950 section 9.2.1).
 #[test]
-fn integers_are_read_in_three_bases_and_written_in_decimal() {
+fn integers_in_data_are_decimal() {
     let ty = Ty::int8().range(-100, -1).range(10, 20);
     good(&ty, "-100", "-100");
-    good(&ty, " +0xA ", "10");
-    good(&ty, "012", "10");
-    for text in ["0", "21", "-101", "", "-", "1.5", "0x", "١", "99999999999999999999999999999999999999999"] {
+    good(&ty, " +10 ", "10");
+    good(&ty, "012", "12");
+    good(&ty, "-0012", "-12");
+    for text in ["0", "09", "21", "-101", "", "-", "+", "+-12", "1.5", "0x", "0x0C", "0xc", "c", "1 2", "١"]
+    {
         bad(&ty, text);
     }
+    bad(&ty, "99999999999999999999999999999999999999999");
+    good(&Ty::uint8(), "09", "9");
+    good(&Ty::uint8(), "-0", "0");
     good(&Ty::uint64(), "18446744073709551615", "18446744073709551615");
     bad(&Ty::uint64(), "18446744073709551616");
     bad(&Ty::uint8(), "-1");
+}
+
+#[test]
+fn integers_in_modules_have_three_bases() {
+    for (text, value) in
+        [("0x1F", "31"), ("0x1f", "31"), ("010", "8"), ("-0x10", "-16"), ("0", "0"), ("12", "12")]
+    {
+        let ty = Ty::union(vec![Ty::boolean(), Ty::int32()]);
+        for ty in [Ty::int16(), ty] {
+            let schema = SchemaBuilder::new().module("cc", "urn:cc", "c", |m| {
+                m.leaf("number", ty).default(text);
+            });
+            let schema = schema.build().expect("a good default");
+            let values: Vec<_> = schema.default_values(NodeId(0)).iter().map(Value::to_string).collect();
+            assert_eq!(values, [value], "{text}");
+        }
+    }
+    let schema = SchemaBuilder::new().module("cc", "urn:cc", "c", |m| {
+        m.leaf("number", Ty::int16()).default("08");
+    });
+    assert!(schema.build().is_err());
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn value(
             Ok(path) => Ok(Value::Instance(Arc::from(path.render(schema).0))),
             Err(error) => Err(invalid(error.message)),
         },
-        Type::Integer { kind, range } => integer(*kind, range, word),
+        Type::Integer { kind, range } => integer(*kind, range, token, word),
         Type::Leafref { real, .. } => value(schema, real, names, token, text),
         Type::String { canonical: Canonical::XPath, .. } => xpath(schema, names, text),
         Type::String { length, patterns, canonical } => string(schema, length, patterns, *canonical, text),
@@ -61,7 +61,7 @@ fn accepts(ty: &Type, token: Token) -> bool {
         | Type::String { .. } => Token::String,
         Type::Leafref { .. } | Type::Union(_) => return true,
     };
-    token == Token::Text || token == wanted
+    matches!(token, Token::Text | Token::Default) || token == wanted
 }
 
 fn json_form(ty: &Type) -> &'static str {
@@ -70,11 +70,19 @@ fn json_form(ty: &Type) -> &'static str {
         Type::Empty => "[null]",
         Type::Integer { kind: Integer::I64 | Integer::U64, .. } => "a string",
         Type::Integer { .. } => "a number",
-        _ => "a string",
+        Type::Binary { .. }
+        | Type::Bits(_)
+        | Type::Decimal64 { .. }
+        | Type::Enumeration(_)
+        | Type::Identityref { .. }
+        | Type::InstanceIdentifier { .. }
+        | Type::Leafref { .. }
+        | Type::String { .. }
+        | Type::Union(_) => "a string",
     }
 }
 
-fn integer(kind: Integer, range: &[Span<i128>], word: &str) -> Result<Value, Invalid> {
+fn integer(kind: Integer, range: &[Span<i128>], token: Token, word: &str) -> Result<Value, Invalid> {
     let (min, max): (i128, i128) = match kind {
         Integer::I8 => (i8::MIN.into(), i8::MAX.into()),
         Integer::I16 => (i16::MIN.into(), i16::MAX.into()),
@@ -85,7 +93,7 @@ fn integer(kind: Integer, range: &[Span<i128>], word: &str) -> Result<Value, Inv
         Integer::U32 => (0, u32::MAX.into()),
         Integer::U64 => (0, u64::MAX.into()),
     };
-    let Some(number) = read_integer(word) else {
+    let Some(number) = read_integer(word, token) else {
         return Err(invalid(format!("'{}' is not an integer", shown(word))));
     };
     let whole = [Span { min, max }];
@@ -103,17 +111,20 @@ fn integer(kind: Integer, range: &[Span<i128>], word: &str) -> Result<Value, Inv
     value.ok_or_else(|| invalid(format!("{number} is out of range: allowed is {}", ranges(spans))))
 }
 
-/// Decimal, `0x` hexadecimal or `0` octal with an optional sign (RFC 7950 section 9.2.1).
-fn read_integer(word: &str) -> Option<i128> {
+/// A decimal number with an optional sign; in a module also `0x` hexadecimal and `0` octal (RFC 7950 section 9.2.1).
+fn read_integer(word: &str, token: Token) -> Option<i128> {
     let (negative, digits) = match word.as_bytes().first()? {
         b'-' => (true, word.get(1..)?),
         b'+' => (false, word.get(1..)?),
         _ => (false, word),
     };
-    let (digits, radix) = match digits.strip_prefix("0x") {
-        Some(hex) => (hex, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
-        None => (digits, 10),
+    let (digits, radix) = match token {
+        Token::Default => match digits.strip_prefix("0x") {
+            Some(hex) => (hex, 16),
+            None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
+            None => (digits, 10),
+        },
+        Token::Text | Token::Number | Token::String | Token::Boolean | Token::Empty => (digits, 10),
     };
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
