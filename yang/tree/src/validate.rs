@@ -13,10 +13,10 @@ mod indexes;
 mod instances;
 mod left;
 mod musts;
-mod order;
 mod references;
 mod shape;
 mod unique;
+mod violations;
 mod whens;
 
 pub(crate) use constraints::Constraints;
@@ -25,14 +25,13 @@ pub use left::{Left, left_in};
 
 use crate::diff::{ChangeSet, diff};
 use crate::error::{Error, ErrorInfo, ErrorTag};
-use crate::path::InstancePath;
 use crate::schema::Schema;
 use crate::tree::Tree;
 use asked::Asked;
 use conditions::Asks;
 use indexes::Touched;
-use order::in_document_order;
 use std::sync::Arc;
+use violations::Violations;
 
 /// Checks what the schema asks of `new` beyond types and cases, which are right by construction. Phases:
 ///
@@ -52,8 +51,8 @@ use std::sync::Arc;
 /// What is returned is `new`, with its indexes and without what was deleted, and the changes that lead to it.
 ///
 /// # Errors
-/// All violations of the first phase that has any, in document order, with the `error-app-tag` of RFC 7950
-/// section 15.
+/// The violations of the first phase that has any, in document order, with the `error-app-tag` of RFC 7950
+/// section 15: the first [`MOST`](crate::error::MOST) of them, and a count of those that follow.
 pub fn validate(
     schema: &Schema,
     base: &Tree,
@@ -67,8 +66,7 @@ pub fn validate(
         None => Asked::everywhere(&constraints.conditions),
     };
     let mut again = asked(&changes);
-    let settled = whens::settle(schema, &new, again.clone());
-    let (new, changes) = match settled.map_err(|found| in_document_order(schema, &new, found))? {
+    let (new, changes) = match whens::settle(schema, &new, again.clone())? {
         None => (new, changes),
         Some(settled) => {
             let changes = diff(base, &settled);
@@ -86,7 +84,7 @@ pub fn validate(
     };
     let found = judge(schema, valid.map(|_| base), &new, (&indexes, &touched), &mut again);
     if !found.is_empty() {
-        return Err(in_document_order(schema, &new, found));
+        return Err(found.into_errors());
     }
     Ok((Tree { indexes: Some(Arc::new(indexes)), ..new }, changes))
 }
@@ -109,10 +107,7 @@ pub fn asks_conditions(schema: &Schema, base: &Tree, changes: &ChangeSet) -> boo
 /// A `when` that the data make wrong or that takes too long.
 pub fn settled(schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
     let everywhere = Asked::everywhere(&schema.constraints().conditions);
-    match whens::settle(schema, tree, everywhere) {
-        Ok(settled) => Ok(settled.unwrap_or_else(|| tree.clone())),
-        Err(found) => Err(in_document_order(schema, tree, found)),
-    }
+    Ok(whens::settle(schema, tree, everywhere)?.unwrap_or_else(|| tree.clone()))
 }
 
 /// What `new`, an edit of `base`, has more than that although its `when` is false: the sender has to learn that the node
@@ -132,18 +127,20 @@ pub fn without_unknown_elements(schema: &Schema, base: &Tree, new: &Tree) -> (Tr
     let settled = match whens::settle(schema, new, asked) {
         Ok(None) => return (new.clone(), Vec::new()),
         Ok(Some(settled)) => settled,
-        Err(found) => return (base.clone(), in_document_order(schema, new, found)),
+        Err(errors) => return (base.clone(), errors),
     };
     let mut gone = diff(new, &settled);
     gone.changes.retain(|change| base.find(&change.path).is_none());
-    let created = gone.changes.iter().filter_map(|change| {
-        let place = change.path.clone();
-        let name = schema.node(place.node()?).name.clone();
-        let what = format!("there is no '{name}' here, since its 'when' is false");
-        let error = Error::application(ErrorTag::UnknownElement, what).with(ErrorInfo::BadElement(name));
-        Some(Violation::new(schema, place, error))
-    });
-    let errors = in_document_order(schema, new, created.collect());
+    let mut created = Violations::of(schema, new);
+    for place in gone.changes.iter().map(|change| &change.path) {
+        let Some(node) = place.node() else { continue };
+        created.push_with(place, || {
+            let name = schema.node(node).name.clone();
+            let what = format!("there is no '{name}' here, since its 'when' is false");
+            Error::application(ErrorTag::UnknownElement, what).with(ErrorInfo::BadElement(name))
+        });
+    }
+    let errors = created.into_errors();
     match gone.apply(new, schema) {
         Ok(without) => (without, errors),
         Err(error) => (base.clone(), vec![error]),
@@ -151,36 +148,22 @@ pub fn without_unknown_elements(schema: &Schema, base: &Tree, new: &Tree) -> (Tr
 }
 
 /// The violations of the first phase that has any.
-fn judge(
-    schema: &Schema,
+fn judge<'t>(
+    schema: &'t Schema,
     base: Option<&Tree>,
-    new: &Tree,
+    new: &'t Tree,
     (indexes, touched): (&Indexes, &Touched),
     asked: &mut Asked,
-) -> Vec<Violation> {
-    let mut found = shape::check(schema, base, new, asked);
-    found.extend(unique::check(schema, new, indexes, touched));
+) -> Violations<'t> {
+    let mut found = Violations::of(schema, new);
+    shape::check(schema, base, new, asked, &mut found);
+    unique::check(schema, new, indexes, touched, &mut found);
     if found.is_empty() {
-        found = references::check(schema, new, indexes, touched);
-        found.extend(musts::check_targets(schema, new, asked));
+        references::check(schema, new, indexes, touched, &mut found);
+        musts::check_targets(schema, new, asked, &mut found);
     }
     if found.is_empty() {
-        found = musts::check(schema, new, asked);
+        musts::check(schema, new, asked, &mut found);
     }
     found
-}
-
-/// A constraint that is not met.
-#[derive(Debug)]
-pub(crate) struct Violation {
-    place: InstancePath,
-    error: Error,
-}
-
-impl Violation {
-    /// At `place`, which the error names.
-    fn new(schema: &Schema, place: InstancePath, error: Error) -> Self {
-        let error = error.at(place.render(schema));
-        Self { place, error }
-    }
 }

@@ -1,9 +1,9 @@
 //! Leafrefs (RFC 7950 section 9.9), by the counts of their values.
 
-use super::Violation;
 use super::constraints::{Reference, chain};
 use super::indexes::{Indexes, Scoped, Touched, scoped};
 use super::instances::{each_instance, entry};
+use super::violations::Violations;
 use crate::error::{Error, ErrorTag, shown};
 use crate::path::{InstancePath, Key};
 use crate::schema::{NodeId, Schema};
@@ -12,7 +12,13 @@ use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub(super) fn check(schema: &Schema, new: &Tree, indexes: &Indexes, touched: &Touched) -> Vec<Violation> {
+pub(super) fn check(
+    schema: &Schema,
+    new: &Tree,
+    indexes: &Indexes,
+    touched: &Touched,
+    found: &mut Violations<'_>,
+) {
     let mut dangling: BTreeMap<usize, BTreeSet<&Scoped>> = BTreeMap::new();
     for (at, value) in touched.references.iter().filter(|(at, value)| indexes.is_referring(*at, value)) {
         let Some(reference) = schema.constraints().references.get(*at) else { continue };
@@ -20,13 +26,11 @@ pub(super) fn check(schema: &Schema, new: &Tree, indexes: &Indexes, touched: &To
             dangling.entry(*at).or_default().insert(value);
         }
     }
-    let mut found = Vec::new();
     for (at, values) in dangling {
         if let Some(reference) = schema.constraints().references.get(at) {
-            found.extend(named(schema, new, reference, &values));
+            name(schema, new, reference, &values, found);
         }
     }
-    found
 }
 
 fn exists(schema: &Schema, new: &Tree, indexes: &Indexes, reference: &Reference, value: &Scoped) -> bool {
@@ -70,16 +74,22 @@ fn has_entry(start: &Branch, down: &[NodeId], key: &Key) -> bool {
 }
 
 /// Only a configuration that is refused comes here, so all instances may be looked at.
-fn named(schema: &Schema, new: &Tree, reference: &Reference, dangling: &BTreeSet<&Scoped>) -> Vec<Violation> {
+fn name(
+    schema: &Schema,
+    new: &Tree,
+    reference: &Reference,
+    dangling: &BTreeSet<&Scoped>,
+    found: &mut Violations<'_>,
+) {
     let target = schema.path_of(reference.target);
-    let mut found = Vec::new();
     let mut see = |place: &InstancePath, value: &Value| {
         if dangling.contains(&scoped(&place.steps, reference.depth, Key::One(value.clone()))) {
-            let what =
-                format!("'{}' refers to nothing: no {target} has this value", shown(&value.to_string()));
-            // RFC 7950 section 15.5.
-            let error = Error::application(ErrorTag::DataMissing, what).app_tag("instance-required");
-            found.push(Violation::new(schema, place.clone(), error));
+            found.push_with(place, || {
+                let value = value.to_string();
+                let what = format!("'{}' refers to nothing: no {target} has this value", shown(&value));
+                // RFC 7950 section 15.5.
+                Error::application(ErrorTag::DataMissing, what).app_tag("instance-required")
+            });
         }
     };
     each_instance(schema, new, reference.leaf, &mut |place, data| match data {
@@ -89,5 +99,4 @@ fn named(schema: &Schema, new: &Tree, reference: &Reference, dangling: &BTreeSet
         }),
         Data::Container(_) | Data::List(_) | Data::Any(_) => {}
     });
-    found
 }

@@ -1,8 +1,8 @@
 //! Mandatory nodes and numbers of entries.
 
-use super::Violation;
 use super::asked::{Asked, budget, each_place};
 use super::conditions::Asks;
+use super::violations::Violations;
 use super::whens::{may_exist, not_evaluated};
 use crate::edit::cases;
 use crate::error::{Error, ErrorInfo, ErrorTag};
@@ -11,11 +11,19 @@ use crate::schema::{NodeId, NodeKind, Schema};
 use crate::tree::{Branch, Data, Entries, Found, Tree};
 use crate::xpath::Budget;
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// `base` is valid, so what it shares with `new` is visited only where `asked` says that a `when` may have come true.
-pub(super) fn check(schema: &Schema, base: Option<&Tree>, new: &Tree, asked: &mut Asked) -> Vec<Violation> {
-    let mut walk = Walk { schema, new, trail: InstancePath::default(), found: Vec::new(), budget: budget() };
+pub(super) fn check(
+    schema: &Schema,
+    base: Option<&Tree>,
+    new: &Tree,
+    asked: &mut Asked,
+    found: &mut Violations<'_>,
+) {
+    let mut walk =
+        Walk { schema, new, trail: InstancePath::default(), found, known: BTreeSet::new(), budget: budget() };
     walk.branch(None, base.map(|base| &base.root), &new.root);
     if base.is_some() {
         for (at, condition) in schema.constraints().conditions.iter().enumerate() {
@@ -29,18 +37,19 @@ pub(super) fn check(schema: &Schema, base: Option<&Tree>, new: &Tree, asked: &mu
             }
         }
     }
-    walk.found
 }
 
-struct Walk<'s> {
+struct Walk<'s, 'f> {
     schema: &'s Schema,
     new: &'s Tree,
     trail: InstancePath,
-    found: Vec<Violation>,
+    found: &'s mut Violations<'f>,
+    /// What was found, by [`mark`]: the walk over what changed may have been where a `when` came true.
+    known: BTreeSet<u64>,
     budget: Budget,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// A node that has to exist as soon as its `when` is true, in what `chain` leads to.
     fn missed(&mut self, node: NodeId, chain: &[NodeId], subtrees: Vec<InstancePath>) {
         let above = |mut subtree: InstancePath| {
@@ -55,7 +64,7 @@ impl Walk<'_> {
             Ok(())
         });
         if let Err(error) = found {
-            self.found.push(not_evaluated(self.schema, InstancePath::default(), "when", &error));
+            self.found.push_with(&InstancePath::default(), || not_evaluated("when", &error));
         }
         for place in places {
             self.missed_at(node, place);
@@ -63,7 +72,6 @@ impl Walk<'_> {
     }
 
     fn missed_at(&mut self, node: NodeId, place: InstancePath) {
-        let known = self.found.len();
         let new = self.new;
         let empty = Arc::default();
         let branch = match new.find(&place) {
@@ -83,12 +91,6 @@ impl Walk<'_> {
             _ => self.child(node, None, branch),
         }
         self.trail = InstancePath::default();
-        // The walk over what changed may have been there.
-        let (before, after) = self.found.split_at(known);
-        let twice = after.iter().all(|new| before.iter().any(|old| old.error == new.error));
-        if twice {
-            self.found.truncate(known);
-        }
     }
 
     /// May a child of where we are exist, by its `when`s? No, too, where libyang has to say.
@@ -106,16 +108,24 @@ impl Walk<'_> {
         match may_exist(schema, self.new, &path, whens, &mut self.budget) {
             Ok(may) => may.unwrap_or(false),
             Err(error) => {
-                self.found.push(not_evaluated(schema, path, "when", &error));
+                self.fail(&path, (id, "when"), || not_evaluated("when", &error));
                 false
             }
         }
     }
 
-    fn fail_at(&mut self, node: NodeId, error: Error) {
+    /// Records a violation of a node's rule at a place, once.
+    fn fail(&mut self, place: &InstancePath, rule: (NodeId, &str), error: impl FnOnce() -> Error) {
+        if self.known.insert(mark(place, rule)) {
+            self.found.push_with(place, error);
+        }
+    }
+
+    /// As [`Walk::fail`], at a child of where we are.
+    fn fail_at(&mut self, node: NodeId, rule: &str, error: impl FnOnce() -> Error) {
         let mut place = self.trail.clone();
         place.steps.push(Step { node, key: None });
-        self.found.push(Violation::new(self.schema, place, error));
+        self.fail(&place, (node, rule), error);
     }
 
     fn branch(&mut self, parent: Option<NodeId>, base: Option<&Arc<Branch>>, new: &Arc<Branch>) {
@@ -153,10 +163,13 @@ impl Walk<'_> {
             },
             None if mandatory && self.may_be(id) => {
                 let name = &schema.node(id).name;
-                let what = format!("one case of choice '{name}' must be configured");
-                let error = Error::application(ErrorTag::DataMissing, what).app_tag("missing-choice");
-                let error = error.with(ErrorInfo::MissingChoice(name.clone()));
-                self.found.push(Violation::new(schema, self.trail.clone(), error));
+                let trail = std::mem::take(&mut self.trail);
+                self.fail(&trail, (id, "mandatory"), || {
+                    let what = format!("one case of choice '{name}' must be configured");
+                    let error = Error::application(ErrorTag::DataMissing, what).app_tag("missing-choice");
+                    error.with(ErrorInfo::MissingChoice(name.clone()))
+                });
+                self.trail = trail;
             }
             None => {}
         }
@@ -172,9 +185,9 @@ impl Walk<'_> {
             | NodeKind::Anyxml { mandatory: true }
                 if now.is_none() && self.may_be(id) =>
             {
-                let error =
-                    Error::application(ErrorTag::DataMissing, format!("'{}' must be configured", node.name));
-                self.fail_at(id, error);
+                self.fail_at(id, "mandatory", || {
+                    Error::application(ErrorTag::DataMissing, format!("'{}' must be configured", node.name))
+                });
             }
             NodeKind::Container { presence } => {
                 let empty = Arc::default();
@@ -238,13 +251,20 @@ impl Walk<'_> {
     fn count(&mut self, id: NodeId, count: usize, min: u32, max: Option<u32>) {
         let node = self.schema.node(id);
         let found = u32::try_from(count).unwrap_or(u32::MAX);
-        let (what, tag) = if found < min && self.may_be(id) {
-            (format!("'{}' needs at least {min} entries, not {found}", node.name), "too-few-elements")
+        let (tag, what) = if found < min && self.may_be(id) {
+            ("too-few-elements", format!("'{}' needs at least {min} entries, not {found}", node.name))
         } else if let Some(max) = max.filter(|max| found > *max) {
-            (format!("'{}' takes at most {max} entries, not {found}", node.name), "too-many-elements")
+            ("too-many-elements", format!("'{}' takes at most {max} entries, not {found}", node.name))
         } else {
             return;
         };
-        self.fail_at(id, Error::application(ErrorTag::OperationFailed, what).app_tag(tag));
+        self.fail_at(id, tag, || Error::application(ErrorTag::OperationFailed, what).app_tag(tag));
     }
+}
+
+/// A number for a violation: a set of these is small, however deep the places are.
+fn mark(place: &InstancePath, rule: (NodeId, &str)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (place, rule).hash(&mut hasher);
+    hasher.finish()
 }

@@ -1,9 +1,9 @@
 //! `when` (RFC 7950 sections 7.21.5 and 8.2): what may not exist is deleted.
 
-use super::Violation;
 use super::asked::{Asked, budget};
 use super::conditions::Asks;
 use super::instances::{each_instance_in, entry};
+use super::violations::Violations;
 use crate::edit::edit;
 use crate::error::{Error, ErrorTag};
 use crate::ops::{Operation, Ops};
@@ -14,11 +14,11 @@ use crate::xpath::{Accessible, Budget, Evaluation, When, XPathError};
 
 /// `tree` without the nodes whose `when` is false, where `asked` says; none when all may stay. What is deleted may
 /// decide about more: this goes on until nothing changes.
-pub(super) fn settle(schema: &Schema, tree: &Tree, mut asked: Asked) -> Result<Option<Tree>, Vec<Violation>> {
+pub(super) fn settle(schema: &Schema, tree: &Tree, mut asked: Asked) -> Result<Option<Tree>, Vec<Error>> {
     let constraints = schema.constraints();
     let mut settled: Option<Tree> = None;
     let mut budget = budget();
-    let mut found = Vec::new();
+    let mut found = Violations::of(schema, tree);
     loop {
         let mut deleted = false;
         for (at, condition) in constraints.conditions.iter().enumerate() {
@@ -31,13 +31,13 @@ pub(super) fn settle(schema: &Schema, tree: &Tree, mut asked: Asked) -> Result<O
             if gone.is_empty() {
                 continue;
             }
-            let without = delete(schema, now, &gone).map_err(|error| vec![error])?;
+            let without = delete(schema, now, &gone)?;
             settled = Some(without);
             deleted = true;
             gone.iter().for_each(|path| asked.add(&constraints.triggers, path, true));
         }
         if !found.is_empty() {
-            return Err(found);
+            return Err(found.into_errors());
         }
         if !deleted {
             return Ok(settled);
@@ -52,13 +52,13 @@ fn false_at(
     node: NodeId,
     subtrees: &[InstancePath],
     budget: &mut Budget,
-    found: &mut Vec<Violation>,
+    found: &mut Violations<'_>,
 ) -> Vec<InstancePath> {
     let mut gone = Vec::new();
     let mut ask = |path: InstancePath| match may_exist(schema, tree, &path, schema.whens(node), budget) {
         Ok(Some(false)) => gone.push(path),
         Ok(Some(true) | None) => {}
-        Err(error) => found.push(not_evaluated(schema, path, "when", &error)),
+        Err(error) => found.push_with(&path, || not_evaluated("when", &error)),
     };
     for subtree in subtrees {
         each_instance_in(schema, tree, node, subtree, &mut |path, data| {
@@ -105,29 +105,17 @@ pub(super) fn may_exist(
     Ok(Some(true))
 }
 
-fn delete(schema: &Schema, tree: &Tree, gone: &[InstancePath]) -> Result<Tree, Violation> {
-    let refused = |error: Error| Violation { place: InstancePath::default(), error };
+fn delete(schema: &Schema, tree: &Tree, gone: &[InstancePath]) -> Result<Tree, Vec<Error>> {
     let mut ops = Ops::default();
     for path in gone {
-        ops.push(schema, path, Operation::Remove, None).map_err(refused)?;
+        ops.push(schema, path, Operation::Remove, None).map_err(|error| vec![error])?;
     }
-    edit(tree, schema, ops).map_err(|errors| {
-        let unknown = || Error::application(ErrorTag::OperationFailed, "a node cannot be deleted");
-        refused(errors.into_iter().next().unwrap_or_else(unknown))
-    })
+    edit(tree, schema, ops)
 }
 
 /// An expression that data make wrong, or that takes too long.
-pub(super) fn not_evaluated(
-    schema: &Schema,
-    place: InstancePath,
-    what: &str,
-    error: &XPathError,
-) -> Violation {
-    let tag = match error {
-        XPathError::Steps { .. } => ErrorTag::ResourceDenied,
-        _ => ErrorTag::OperationFailed,
-    };
-    let message = format!("its '{what}' cannot be evaluated: {error}");
-    Violation::new(schema, place, Error::application(tag, message))
+pub(super) fn not_evaluated(what: &str, error: &XPathError) -> Error {
+    let took_too_long = matches!(error, XPathError::Steps { .. });
+    let tag = if took_too_long { ErrorTag::ResourceDenied } else { ErrorTag::OperationFailed };
+    Error::application(tag, format!("its '{what}' cannot be evaluated: {error}"))
 }
