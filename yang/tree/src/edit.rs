@@ -19,21 +19,42 @@ use std::sync::Arc;
 /// # Errors
 /// Every operation that cannot be done, in document order; the tree is then as it was.
 pub fn edit(tree: &Tree, schema: &Schema, ops: Ops) -> Result<Tree, Vec<Error>> {
-    let mut editor = Editor { schema, errors: Errors::default(), trail: InstancePath::default() };
-    let mut root = tree.root.clone();
-    for stage in ops.steps {
-        root = match stage.replace_all {
-            true => share(&root, editor.branch(Arc::default(), stage.nodes)),
-            false => editor.branch(root, stage.nodes),
-        };
-    }
+    let mut editor = Editor::new(schema, true);
+    let root = editor.root(tree, ops);
     if editor.errors.is_empty() { Ok(Tree::from_root(root)) } else { Err(editor.errors.into_vec()) }
+}
+
+/// What [`edit`] would refuse of the readable part of an edit that has errors by itself. An entry to insert at is none of
+/// it, as the unreadable part may have it.
+pub fn refusals(tree: &Tree, schema: &Schema, readable: Ops) -> Vec<Error> {
+    let mut editor = Editor::new(schema, false);
+    editor.root(tree, readable);
+    editor.errors.into_vec()
 }
 
 struct Editor<'s> {
     schema: &'s Schema,
+    /// Is this all that the edit asks for?
+    is_whole: bool,
     errors: Errors,
     trail: InstancePath,
+}
+
+impl<'s> Editor<'s> {
+    fn new(schema: &'s Schema, is_whole: bool) -> Self {
+        Self { schema, is_whole, errors: Errors::default(), trail: InstancePath::default() }
+    }
+
+    fn root(&mut self, tree: &Tree, ops: Ops) -> Arc<Branch> {
+        let mut root = tree.root.clone();
+        for stage in ops.steps {
+            root = match stage.replace_all {
+                true => share(&root, self.branch(Arc::default(), stage.nodes)),
+                false => self.branch(root, stage.nodes),
+            };
+        }
+        root
+    }
 }
 
 impl Editor<'_> {
@@ -60,6 +81,7 @@ impl Editor<'_> {
                 self.fail(Error::application(ErrorTag::DataExists, what));
                 false
             }
+            Operation::Create if op.defaulted => false,
             Operation::Remove => exists,
             Operation::None
             | Operation::Merge
@@ -118,7 +140,7 @@ impl Editor<'_> {
     fn container(&mut self, branch: &mut Arc<Branch>, op: &Op, children: Vec<Op>) {
         let old = match branch.get(op.node) {
             Some(Data::Container(inner)) => Some(inner.clone()),
-            _ => None,
+            Some(Data::Leaf(_) | Data::List(_) | Data::LeafList(_) | Data::Any(_)) | None => None,
         };
         let implied = self.schema.is_non_presence(op.node);
         let led = op.operation == Operation::None && implied;
@@ -151,7 +173,7 @@ impl Editor<'_> {
     fn entry(&mut self, branch: &mut Arc<Branch>, op: &Op, key: Key, children: Vec<Op>) {
         let old = match branch.get(op.node) {
             Some(Data::List(entries)) => entries.get(&key).cloned(),
-            _ => None,
+            Some(Data::Leaf(_) | Data::Container(_) | Data::LeafList(_) | Data::Any(_)) | None => None,
         };
         if !self.allowed(op, old.is_some()) {
             return;
@@ -166,7 +188,7 @@ impl Editor<'_> {
         }
         let base = match &old {
             Some(old) if op.operation != Operation::Replace => old.clone(),
-            _ => Arc::new(self.keys_only(op.node, &key, children.len())),
+            Some(_) | None => Arc::new(self.keys_only(op.node, &key, children.len())),
         };
         let mut new = self.branch(base, children);
         if let Some(old) = old.as_ref().filter(|_| op.operation == Operation::Replace) {
@@ -231,6 +253,9 @@ impl Editor<'_> {
 
     /// RFC 7950 section 15.7.
     fn no_anchor(&mut self, node: NodeId, place: &Place, attribute: &str) {
+        if !self.is_whole {
+            return;
+        }
         let name = self.schema.node(node).name.clone();
         let what = match place {
             Place::Before(_) | Place::After(_) => {

@@ -10,6 +10,7 @@ use crate::path::{InstancePath, Key, Step};
 use crate::schema::{NodeId, Schema};
 use crate::tree::Place;
 use crate::value::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// `operation` of RFC 6241 section 7.2; `None` is that of `default-operation`.
@@ -45,6 +46,15 @@ pub struct Ops {
     pub(crate) steps: Vec<Stage>,
 }
 
+/// An edit with errors that it has by itself.
+#[derive(Debug, Clone)]
+pub struct Faulty {
+    /// Those, in document order.
+    pub errors: Vec<Error>,
+    /// What could be read of it all the same. To be tried only: see [`crate::edit::refusals`].
+    pub readable: Ops,
+}
+
 /// Operations that are applied together, as one `<config>` element is.
 #[derive(Debug, Clone)]
 pub struct Stage {
@@ -67,6 +77,8 @@ pub struct Op {
     pub insert: Option<Place>,
     /// When what it names is missing, nothing happens instead of `data-missing` (only with `None`).
     pub(crate) quiet: bool,
+    /// What is created has its default, and is not stored (only with `Create`).
+    pub(crate) defaulted: bool,
 }
 
 /// What an [`Op`] says of its instance.
@@ -116,13 +128,30 @@ impl Op {
 
 /// What siblings must not do together: name one instance twice (`bad-element`), or give data for two cases of
 /// one choice (RFC 7950 section 8.3.1, `bad-element`).
-pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &[Op], errors: &mut Errors) {
+/// Of what does so, the first stays in `ops`.
+pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &mut Vec<Op>, errors: &mut Errors) {
+    let (twice, clashing) =
+        (check_instances(schema, parent, ops, errors), check_cases(schema, parent, ops, errors));
+    if twice || !clashing.is_empty() {
+        let mut seen = BTreeSet::new();
+        let mut at = 0..;
+        ops.retain(|op| {
+            let clashes = at.next().is_some_and(|at| clashing.contains(&at));
+            !clashes && seen.insert((op.node, op.key().cloned()))
+        });
+    }
+}
+
+/// Is one instance named twice?
+fn check_instances(schema: &Schema, parent: &InstancePath, ops: &[Op], errors: &mut Errors) -> bool {
+    let mut twice = false;
     let mut steps: Vec<(NodeId, Option<&Key>)> = ops.iter().map(|op| (op.node, op.key())).collect();
     steps.sort_unstable();
     for pair in steps.windows(2) {
         if let [a, b] = pair
             && a == b
         {
+            twice = true;
             errors.push_with(|| {
                 let step = Step { node: a.0, key: a.1.cloned() };
                 let what = format!("'{}' stands twice in one edit; give it once", schema.node(a.0).name);
@@ -130,15 +159,22 @@ pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &[Op],
             });
         }
     }
+    twice
+}
+
+/// The positions of those that give data for another case of a choice than one before them.
+fn check_cases(schema: &Schema, parent: &InstancePath, ops: &[Op], errors: &mut Errors) -> Vec<usize> {
+    let mut clashing = Vec::new();
     let mut taken: Vec<(NodeId, NodeId)> = Vec::new();
-    for op in ops.iter().filter(|op| !op.operation.deletes() && op.operation != Operation::None) {
+    for (position, op) in ops.iter().enumerate().filter(|(_, op)| op.gives_data()) {
         let mut at = op.node;
         while let Some((choice, case)) = schema.case_of(at) {
             match taken.iter().find(|(other, _)| *other == choice) {
                 Some((_, other)) if *other != case => {
                     let (choice, other) = (&schema.node(choice).name, &schema.node(*other).name);
                     let what = format!("choice '{choice}' already has data of case '{other}' in this edit");
-                    errors.push(bad_element(schema, parent, op.step(), what));
+                    errors.push_with(|| bad_element(schema, parent, op.step(), what));
+                    clashing.push(position);
                     break;
                 }
                 Some(_) => {}
@@ -147,6 +183,7 @@ pub(crate) fn check_siblings(schema: &Schema, parent: &InstancePath, ops: &[Op],
             at = choice;
         }
     }
+    clashing
 }
 
 fn bad_element(schema: &Schema, parent: &InstancePath, step: Step, what: String) -> Error {
@@ -157,6 +194,10 @@ fn bad_element(schema: &Schema, parent: &InstancePath, step: Step, what: String)
 }
 
 impl Op {
+    fn gives_data(&self) -> bool {
+        !self.operation.deletes() && self.operation != Operation::None && !self.defaulted
+    }
+
     fn key(&self) -> Option<&Key> {
         match &self.content {
             Content::Entry(key, _) | Content::LeafListEntry(key, _) => Some(key),
@@ -178,7 +219,7 @@ impl Ops {
         config: roxmltree::Node<'_, '_>,
         default: DefaultOperation,
     ) -> Result<Self, Vec<Error>> {
-        xml::read(schema, config, default, xml::Taken::Edit)
+        xml::read(schema, config, default, xml::Taken::Edit).map_err(|faulty| faulty.errors)
     }
 
     /// A complete configuration, which no attribute says of what is to be done or where an entry goes: those are for edits
@@ -188,7 +229,8 @@ impl Ops {
     /// Also those of [`crate::xml::parse`].
     pub fn from_whole_xml_str(schema: &Schema, text: &str) -> Result<Self, Vec<Error>> {
         let document = crate::xml::parse(text).map_err(|error| vec![error])?;
-        xml::read(schema, document.root_element(), DefaultOperation::Merge, xml::Taken::Whole)
+        let read = xml::read(schema, document.root_element(), DefaultOperation::Merge, xml::Taken::Whole);
+        read.map_err(|faulty| faulty.errors)
     }
 
     /// As [`Ops::from_xml`], from text whose root element is `config`.
@@ -200,6 +242,21 @@ impl Ops {
         Self::from_xml(schema, document.root_element(), default)
     }
 
+    /// As [`Ops::from_xml_str`], which keeps what can be read of an edit that has errors: there may be more of them against
+    /// the datastore.
+    ///
+    /// # Errors
+    /// Those of [`Ops::from_xml_str`].
+    pub fn from_faulty_xml_str(
+        schema: &Schema,
+        text: &str,
+        default: DefaultOperation,
+    ) -> Result<Self, Faulty> {
+        let document = crate::xml::parse(text)
+            .map_err(|error| Faulty { errors: vec![error], readable: Self::default() })?;
+        xml::read(schema, document.root_element(), default, xml::Taken::Edit)
+    }
+
     /// What a server answered: as [`Ops::from_xml_str`] with [`DefaultOperation::Merge`], but state nodes are taken
     /// too. Entries without a key are named by their position among their siblings.
     ///
@@ -207,7 +264,8 @@ impl Ops {
     /// Also those of [`crate::xml::parse`].
     pub fn from_state_xml(schema: &Schema, text: &str) -> Result<Self, Vec<Error>> {
         let document = crate::xml::parse(text).map_err(|error| vec![error])?;
-        xml::read(schema, document.root_element(), DefaultOperation::Merge, xml::Taken::State)
+        let read = xml::read(schema, document.root_element(), DefaultOperation::Merge, xml::Taken::State);
+        read.map_err(|faulty| faulty.errors)
     }
 
     /// A JSON object of top-level nodes (RFC 7951), all with `operation`, which is not a deletion.
@@ -266,7 +324,7 @@ impl Ops {
     /// one. Keys of lists stay.
     ///
     /// # Errors
-    /// Those of `replacement`, in the order of the operations; then the operations are of no use any more.
+    /// Those of `replacement`, in the order of the operations; the values that they are about stay.
     pub fn replace_values<F>(&mut self, mut replacement: F) -> Result<(), Vec<Error>>
     where
         F: FnMut(&InstancePath, &Value) -> Result<Option<Value>, Error>,

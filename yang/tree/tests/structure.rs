@@ -505,3 +505,76 @@ fn entries_of_a_leaf_list_that_are_tagged_as_defaults_are_not_stored() {
     assert!(tree.is_empty());
     assert_eq!(read("z").expect_err("it is no default")[0].tag, ErrorTag::InvalidValue);
 }
+
+/// RFC 6243 section 4.5.2: a value that is tagged as the default has an operation that gives one, which is judged as if it
+/// were not tagged.
+#[test]
+fn a_tag_of_a_default_does_what_its_operation_says() {
+    let schema = SchemaBuilder::new()
+        .module("base", "urn:base", "b", |m| {
+            m.leaf("leaf", Ty::string()).default("x");
+            m.leaf_list("list", Ty::string()).default("x").default("y");
+        })
+        .build()
+        .expect("a good schema");
+    let run = |stored: bool, default: DefaultOperation, node: &str, operation: &str| {
+        let config = |attributes: &str| {
+            format!(
+                "<config xmlns=\"urn:base\" xmlns:wd=\"urn:ietf:params:xml:ns:netconf:default:1.0\" \
+                 xmlns:nc=\"urn:ietf:params:xml:ns:netconf:base:1.0\"><{node} {attributes}>x</{node}></config>"
+            )
+        };
+        let apply = |tree: &Tree, config: &str, default: DefaultOperation| {
+            let ops = Ops::from_xml_str(&schema, config, default).map_err(|errors| errors[0].tag)?;
+            edit(tree, &schema, ops).map_err(|errors| errors[0].tag)
+        };
+        let base = match stored {
+            true => apply(&Tree::new(), &config(""), DefaultOperation::Merge).expect("it is stored"),
+            false => Tree::new(),
+        };
+        apply(&base, &config(&format!("wd:default=\"true\" {operation}")), default)
+            .map(|tree| !tree.is_empty())
+    };
+    use DefaultOperation::{Merge, None as Nothing, Replace};
+    for node in ["leaf", "list"] {
+        for stored in [false, true] {
+            for default in [Merge, Replace] {
+                assert_eq!(run(stored, default, node, ""), Ok(false), "{node} {stored} {default:?}");
+            }
+            for operation in ["merge", "replace"] {
+                let named = format!("nc:operation=\"{operation}\"");
+                assert_eq!(run(stored, Nothing, node, &named), Ok(false), "{node} {stored} {operation}");
+            }
+            for operation in ["", "nc:operation=\"delete\"", "nc:operation=\"remove\""] {
+                let refused = Err(ErrorTag::InvalidValue);
+                assert_eq!(run(stored, Nothing, node, operation), refused, "{node} {stored} {operation}");
+            }
+        }
+        let create = "nc:operation=\"create\"";
+        assert_eq!(run(false, Nothing, node, create), Ok(false), "{node}");
+        assert_eq!(run(true, Nothing, node, create), Err(ErrorTag::DataExists), "{node}");
+    }
+}
+
+#[test]
+fn what_has_no_default_takes_no_tag_of_one() {
+    let schema = two_modules();
+    let wd = "xmlns:wd=\"urn:ietf:params:xml:ns:netconf:default:1.0\" wd:default=\"true\"";
+    for (content, tag, element) in [
+        (format!("<c {wd}/>"), ErrorTag::UnknownAttribute, Some("c")),
+        (format!("<c><l {wd}><k>1</k></l></c>"), ErrorTag::UnknownAttribute, Some("l")),
+        (format!("<c><l><k>1</k><any {wd}/></l></c>"), ErrorTag::UnknownAttribute, Some("any")),
+        (format!("<c><l><k {wd}>1</k></l></c>"), ErrorTag::InvalidValue, None),
+        (format!("<c><own {wd}>1</own></c>"), ErrorTag::InvalidValue, None),
+    ] {
+        let config = format!("<config xmlns=\"urn:base\">{content}</config>");
+        let errors = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge).expect_err("it is refused");
+        assert_eq!(errors.len(), 1, "{content}: {errors:?}");
+        assert_eq!(errors[0].tag, tag, "{content}");
+        let named = errors[0].info.iter().find_map(|info| match info {
+            ErrorInfo::BadElement(name) => Some(name.as_str()),
+            _ => None,
+        });
+        assert_eq!(named, element, "{content}");
+    }
+}

@@ -82,7 +82,7 @@ struct Reader<'s> {
 }
 
 fn op(node: NodeId, operation: Operation, content: Content) -> Op {
-    Op { node, operation, content, insert: None, quiet: false }
+    Op { node, operation, content, insert: None, quiet: false, defaulted: false }
 }
 
 impl Reader<'_> {
@@ -114,7 +114,7 @@ impl Reader<'_> {
                 self.member(node, json, operation, &mut ops);
             }
         }
-        check_siblings(self.schema, &self.trail, &ops, &mut self.errors);
+        check_siblings(self.schema, &self.trail, &mut ops, &mut self.errors);
         ops
     }
 
@@ -191,7 +191,14 @@ impl Reader<'_> {
                     }
                     Content::Entry(key, reader.members(Some(node), json, operation.inside()))
                 }
-                _ => Content::Any(reader.any(node, json)?),
+                NodeKind::Anydata { .. } | NodeKind::Anyxml { .. } => Content::Any(reader.any(node, json)?),
+                NodeKind::Choice { .. }
+                | NodeKind::Case
+                | NodeKind::Rpc { .. }
+                | NodeKind::Action { .. }
+                | NodeKind::Input
+                | NodeKind::Output
+                | NodeKind::Notification => return None,
             };
             Some(op(node, operation, content))
         })

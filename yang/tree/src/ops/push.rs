@@ -18,7 +18,7 @@ pub(super) fn value(
 ) -> Result<(), Error> {
     let content = content(schema, path, operation, value).map_err(|error| error.at(path.render(schema)))?;
     let Some(node) = path.node() else { return Ok(()) };
-    add(ops, path, Op { node, operation, content, insert: None, quiet: false });
+    add(ops, path, Op { node, operation, content, insert: None, quiet: false, defaulted: false });
     Ok(())
 }
 
@@ -101,7 +101,7 @@ fn add(ops: &mut Ops, path: &InstancePath, op: Op) {
             Some(key) => Content::Entry(key.clone(), vec![op]),
             None => Content::Container(vec![op]),
         };
-        Op { node: step.node, operation, content, insert: None, quiet }
+        Op { node: step.node, operation, content, insert: None, quiet, defaulted: false }
     });
     ops.steps.push(Stage { replace_all: false, nodes: vec![wrapped] });
 }

@@ -1,6 +1,6 @@
 //! Operations from the XML of edit-config.
 
-use super::{Content, DefaultOperation, Op, Operation, Ops, Stage, check_siblings};
+use super::{Content, DefaultOperation, Faulty, Op, Operation, Ops, Stage, check_siblings};
 use crate::error::{Error, ErrorInfo, ErrorTag, Errors, shown};
 use crate::index::is_data;
 use crate::path::{InstancePath, Key, Step, is_positional};
@@ -28,7 +28,7 @@ pub(super) fn read(
     config: Node<'_, '_>,
     default: DefaultOperation,
     taken: Taken,
-) -> Result<Ops, Vec<Error>> {
+) -> Result<Ops, Faulty> {
     let mut reader = Reader { schema, taken, errors: Errors::default(), trail: InstancePath::default() };
     let operation = match default {
         DefaultOperation::Merge => Operation::Merge,
@@ -36,10 +36,12 @@ pub(super) fn read(
         DefaultOperation::None => Operation::None,
     };
     let nodes = reader.children(None, config, operation);
-    if !reader.errors.is_empty() {
-        return Err(reader.errors.into_vec());
+    let ops = Ops { steps: vec![Stage { replace_all: default == DefaultOperation::Replace, nodes }] };
+    if reader.errors.is_empty() {
+        Ok(ops)
+    } else {
+        Err(Faulty { errors: reader.errors.into_vec(), readable: ops })
     }
-    Ok(Ops { steps: vec![Stage { replace_all: default == DefaultOperation::Replace, nodes }] })
 }
 
 struct Reader<'s> {
@@ -84,7 +86,7 @@ impl<'s> Reader<'s> {
                 self.fail(error.with(ErrorInfo::BadElement(name.to_owned())));
             }
         }
-        check_siblings(self.schema, &self.trail, &ops, &mut self.errors);
+        check_siblings(self.schema, &self.trail, &mut ops, &mut self.errors);
         ops
     }
 
@@ -134,23 +136,28 @@ impl<'s> Reader<'s> {
         position: Option<Key>,
     ) -> Option<Op> {
         let attributes = self.attributes(node, element)?;
-        let mut operation = attributes.operation.unwrap_or(inherited);
-        let content = match &self.schema.node(node).kind {
+        let operation = attributes.operation.unwrap_or(inherited);
+        let (operation, content) = match attributes.default {
+            true => self.default_in_use(node, element, operation)?,
+            false => (operation, self.content(node, element, operation, position)?),
+        };
+        let defaulted = attributes.default && operation == Operation::Create;
+        let insert = self.place(node, element, &attributes)?;
+        Some(Op { node, operation, content, insert, quiet: false, defaulted })
+    }
+
+    fn content(
+        &mut self,
+        node: NodeId,
+        element: Node<'_, '_>,
+        operation: Operation,
+        position: Option<Key>,
+    ) -> Option<Content> {
+        Some(match &self.schema.node(node).kind {
             NodeKind::Leaf { .. } if operation.deletes() => Content::Leaf(None),
-            NodeKind::Leaf { .. } => {
-                let value = self.value(node, element)?;
-                if attributes.default {
-                    self.tagged_default(node, &value)?;
-                    operation = Operation::Remove;
-                }
-                Content::Leaf(Some(value))
-            }
+            NodeKind::Leaf { .. } => Content::Leaf(Some(self.value(node, element)?)),
             NodeKind::LeafList { .. } => {
                 let value = self.value(node, element)?;
-                if attributes.default {
-                    self.tagged_default(node, &value)?;
-                    operation = Operation::Remove;
-                }
                 Content::LeafListEntry(position.unwrap_or_else(|| Key::One(value.clone())), value)
             }
             NodeKind::Container { .. } if operation.deletes() => Content::Container(Vec::new()),
@@ -171,18 +178,48 @@ impl<'s> Reader<'s> {
                 };
                 Content::Entry(key, children)
             }
-            _ => Content::Any(xml::fragment(element).into()),
-        };
-        let insert = self.place(node, element, &attributes)?;
-        Some(Op { node, operation, content, insert, quiet: false })
+            NodeKind::Anydata { .. } | NodeKind::Anyxml { .. } => Content::Any(xml::fragment(element).into()),
+            NodeKind::Choice { .. }
+            | NodeKind::Case
+            | NodeKind::Rpc { .. }
+            | NodeKind::Action { .. }
+            | NodeKind::Input
+            | NodeKind::Output
+            | NodeKind::Notification => return None,
+        })
     }
 
-    /// RFC 6243 section 4.5.2: what is tagged as a default must be it, and is then not stored.
-    fn tagged_default(&mut self, node: NodeId, value: &Value) -> Option<()> {
-        if self.schema.default_values(node).contains(value) {
+    /// A leaf or an entry of a leaf-list that is tagged as a default (RFC 6243 section 4.5.2) is not stored. Whether it may
+    /// be created is asked all the same.
+    fn default_in_use(
+        &mut self,
+        node: NodeId,
+        element: Node<'_, '_>,
+        operation: Operation,
+    ) -> Option<(Operation, Content)> {
+        let value = self.value(node, element)?;
+        self.check_tagged(node, &value, operation)?;
+        let stays = operation == Operation::Create;
+        let operation = if stays { operation } else { Operation::Remove };
+        Some(match matches!(self.schema.node(node).kind, NodeKind::LeafList { .. }) {
+            true => (operation, Content::LeafListEntry(Key::One(value.clone()), value)),
+            false => (operation, Content::Leaf(Some(value))),
+        })
+    }
+
+    /// What is tagged as a default must be it, and have an operation that gives a value.
+    fn check_tagged(&mut self, node: NodeId, value: &Value, operation: Operation) -> Option<()> {
+        let gives = match operation {
+            Operation::Create | Operation::Merge | Operation::Replace => true,
+            Operation::None | Operation::Delete | Operation::Remove => false,
+        };
+        let what = if !gives {
+            "what is tagged as the default is to be created, merged or replaced".to_owned()
+        } else if self.schema.is_key(node) || !self.schema.default_values(node).contains(value) {
+            format!("'{}' is tagged as the default, which it is not", shown(&value.to_string()))
+        } else {
             return Some(());
-        }
-        let what = format!("'{}' is tagged as the default, which it is not", shown(&value.to_string()));
+        };
         self.fail(Error::application(ErrorTag::InvalidValue, what));
         None
     }
@@ -210,16 +247,17 @@ impl<'s> Reader<'s> {
                 continue;
             }
             self.trail.steps.push(Step { node: *id, key: None });
-            let attributes = self.attributes(*id, child);
-            if attributes.and_then(|found| found.operation).is_some_and(Operation::deletes)
-                && !operation.deletes()
-            {
+            let attributes = self.attributes(*id, child).unwrap_or_default();
+            if attributes.operation.is_some_and(Operation::deletes) && !operation.deletes() {
                 let what = format!("key '{}' cannot be deleted; delete the entry", key.name);
                 let error = Error::protocol(ErrorTag::BadAttribute, what);
                 let error = error.with(ErrorInfo::BadAttribute("operation".to_owned()));
                 self.fail(error.with(ErrorInfo::BadElement(key.name.clone())));
             }
-            values.extend(self.value(*id, child));
+            let value = self.value(*id, child);
+            let tagged = value.as_ref().filter(|_| attributes.default);
+            let good = tagged.is_none_or(|value| self.check_tagged(*id, value, Operation::Merge).is_some());
+            values.extend(value.filter(|_| good));
             self.trail.steps.pop();
         }
         (values.len() == keys.len()).then(|| Key::new(values))
@@ -272,7 +310,7 @@ impl<'s> Reader<'s> {
                 (Some(xml::YANG), "value") if self.takes(node, "value") => {
                     found.value = Some(attribute.value())
                 }
-                (Some(xml::WITH_DEFAULTS), "default") => match attribute.value() {
+                (Some(xml::WITH_DEFAULTS), "default") if self.has_value(node) => match attribute.value() {
                     "true" | "1" => found.default = true,
                     "false" | "0" => {}
                     _ => good = self.bad_attribute(ErrorTag::BadAttribute, &attribute, node, "true or false"),
@@ -287,11 +325,12 @@ impl<'s> Reader<'s> {
     }
 
     fn takes(&self, node: NodeId, attribute: &str) -> bool {
-        match &self.schema.node(node).kind {
-            NodeKind::List { user_ordered, .. } => *user_ordered && attribute == "key",
-            NodeKind::LeafList { user_ordered, .. } => *user_ordered && attribute == "value",
-            _ => false,
-        }
+        let is_list = matches!(self.schema.node(node).kind, NodeKind::List { .. });
+        self.schema.is_user_ordered(node) && attribute == if is_list { "key" } else { "value" }
+    }
+
+    fn has_value(&self, node: NodeId) -> bool {
+        matches!(self.schema.node(node).kind, NodeKind::Leaf { .. } | NodeKind::LeafList { .. })
     }
 
     /// Records the error; always false.
@@ -351,26 +390,25 @@ impl<'s> Reader<'s> {
                 return None;
             }
         };
-        let schema = self.schema;
-        let resolve = xml::resolver(schema, element);
-        let names = Names { resolve: &resolve, inherit: false };
-        let text = anchor.unwrap_or_default();
-        let key = if is_list {
-            InstancePath::parse_key(schema, node, names, text)
-        } else {
-            let value = schema.leaf_type(node).map(|ty| Value::parse(schema, ty, names, Token::Text, text));
-            match value {
-                Some(value) => value.map(Key::One).map_err(|error| error.message),
-                None => Err("only entries can be placed".to_owned()),
-            }
-        };
-        match key {
+        match self.anchor(node, element, anchor.unwrap_or_default()) {
             Ok(key) => Some(Some(relative(key))),
             Err(what) => {
                 self.placement_error(node, ErrorTag::BadAttribute, name, what);
                 None
             }
         }
+    }
+
+    /// The entry that `yang:key` or `yang:value` names.
+    fn anchor(&self, node: NodeId, element: Node<'_, '_>, text: &str) -> Result<Key, String> {
+        let schema = self.schema;
+        let resolve = xml::resolver(schema, element);
+        let names = Names { resolve: &resolve, inherit: false };
+        if let NodeKind::List { .. } = schema.node(node).kind {
+            return InstancePath::parse_key(schema, node, names, text);
+        }
+        let ty = schema.leaf_type(node).ok_or_else(|| "only entries can be placed".to_owned())?;
+        Value::parse(schema, ty, names, Token::Text, text).map(Key::One).map_err(|error| error.message)
     }
 
     fn placement_error(&mut self, node: NodeId, tag: ErrorTag, attribute: &str, what: String) {
