@@ -350,11 +350,10 @@ impl Parser<'_> {
             } else {
                 let (module, name) = self.name(Some(self.schema.node(node).module))?;
                 let key = self.schema.child(Some(node), module, &name);
-                let Some(at) = keys.iter().position(|id| Some(*id) == key) else {
+                let Some((id, value)) = keys.iter().zip(&mut found).find(|(id, _)| Some(**id) == key) else {
                     return Err(format!("'{}' is no key of this list", shown(&name)));
                 };
-                let value = self.key_value(keys[at])?;
-                if found[at].replace(value).is_some() {
+                if value.replace(self.key_value(*id)?).is_some() {
                     return Err(format!("key '{name}' stands twice"));
                 }
             }

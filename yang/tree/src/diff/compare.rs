@@ -151,42 +151,46 @@ impl Walk {
                     }
                 }
             }
-            (Entries::Ranked { by_key: a, .. }, Entries::Ranked { by_key: b, order }) => {
-                let mut reordered = false;
-                let mut added = Vec::new();
-                let mut changed = Vec::new();
-                for difference in a.diff(b) {
-                    if !self.may_look_at(1) {
-                        return;
-                    }
-                    match difference {
-                        Difference::Removed(key, old) => self.deleted(id, key, old.value()),
-                        Difference::Added(key, new) => added.push((new.rank(), key, new.value())),
-                        Difference::Changed(key, old, new) => {
-                            reordered |= !old.same_rank(new);
-                            changed.push((key, old.value(), new.value()));
-                        }
-                    }
-                }
-                for (key, old, new) in changed {
-                    self.within(id, Some(key.clone()), |walk| V::compare(walk, old, new));
-                }
-                if reordered && !self.may_look_at(old.len() + new.len()) {
-                    return;
-                }
-                if reordered {
-                    return self.order(id, old, new);
-                }
-                // What is in both kept its rank, so nothing moved.
-                added.sort_by_key(|(rank, ..)| *rank);
-                for (rank, key, new) in added {
-                    let before = order.rank(&rank).checked_sub(1).and_then(|at| order.nth(at));
-                    let position = before.map_or(Position::First, |(_, key)| Position::After(key.clone()));
-                    self.created(id, key, new, Some(position));
-                }
-            }
+            (Entries::Ranked { .. }, Entries::Ranked { .. }) => self.ranked(id, old, new),
             // One schema gives a list one order.
             (Entries::Keyed(_), Entries::Ranked { .. }) | (Entries::Ranked { .. }, Entries::Keyed(_)) => {}
+        }
+    }
+
+    fn ranked<V: Entry>(&mut self, id: NodeId, old: &Entries<V>, new: &Entries<V>) {
+        let Entries::Ranked { by_key: before, .. } = old else { return };
+        let Entries::Ranked { by_key: after, order } = new else { return };
+        let mut reordered = false;
+        let mut added = Vec::new();
+        let mut changed = Vec::new();
+        for difference in before.diff(after) {
+            if !self.may_look_at(1) {
+                return;
+            }
+            match difference {
+                Difference::Removed(key, old) => self.deleted(id, key, old.value()),
+                Difference::Added(key, new) => added.push((new.rank(), key, new.value())),
+                Difference::Changed(key, old, new) => {
+                    reordered |= !old.same_rank(new);
+                    changed.push((key, old.value(), new.value()));
+                }
+            }
+        }
+        for (key, old, new) in changed {
+            self.within(id, Some(key.clone()), |walk| V::compare(walk, old, new));
+        }
+        if reordered && !self.may_look_at(old.len() + new.len()) {
+            return;
+        }
+        if reordered {
+            return self.order(id, old, new);
+        }
+        // What is in both kept its rank, so nothing moved.
+        added.sort_by_key(|(rank, ..)| *rank);
+        for (rank, key, new) in added {
+            let before = order.rank(&rank).checked_sub(1).and_then(|at| order.nth(at));
+            let position = before.map_or(Position::First, |(_, key)| Position::After(key.clone()));
+            self.created(id, key, new, Some(position));
         }
     }
 

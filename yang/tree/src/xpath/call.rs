@@ -86,16 +86,8 @@ impl<'t> Evaluation<'t> {
                 }
                 Ok(Cow::Owned(out))
             }
-            (Function::SubstringBefore, [text, mark]) => {
-                let text = self.string_of(text, context)?;
-                let mark = self.string_of(mark, context)?;
-                Ok(Cow::Owned(text.split_once(&*mark).map_or("", |(before, _)| before).to_owned()))
-            }
-            (Function::SubstringAfter, [text, mark]) => {
-                let text = self.string_of(text, context)?;
-                let mark = self.string_of(mark, context)?;
-                Ok(Cow::Owned(text.split_once(&*mark).map_or("", |(_, after)| after).to_owned()))
-            }
+            (Function::SubstringBefore, [text, mark]) => Ok(self.split_at(text, mark, context)?.0.into()),
+            (Function::SubstringAfter, [text, mark]) => Ok(self.split_at(text, mark, context)?.1.into()),
             (Function::Substring, [text, start, rest @ ..]) => {
                 let text = self.string_of(text, context)?;
                 let start = self.number_of(start, context)?;
@@ -126,6 +118,19 @@ impl<'t> Evaluation<'t> {
             // id(): data have no attributes, so none of type ID.
             (_, _) => Ok(Vec::new()),
         }
+    }
+
+    /// What stands before and after the first `mark` in a text; nothing on either side where there is none.
+    fn split_at(
+        &mut self,
+        text: &Term,
+        mark: &Term,
+        context: Context<'_>,
+    ) -> Result<(String, String), XPathError> {
+        let text = self.string_of(text, context)?;
+        let mark = self.string_of(mark, context)?;
+        let (before, after) = text.split_once(&*mark).unwrap_or_default();
+        Ok((before.to_owned(), after.to_owned()))
     }
 
     fn string_or_context<'x>(

@@ -33,22 +33,20 @@ impl<'t> Evaluation<'t> {
             (Kind::Nodes, Kind::Nodes) => self.compare_sets(operator, left, right, context),
             (Kind::Nodes, _) => self.compare_nodes(operator, left, right, context),
             (_, Kind::Nodes) => self.compare_nodes(turned(operator), right, left, context),
-            (left_kind, right_kind) => match operator {
-                Operator::Equal | Operator::NotEqual => {
-                    let equal = if left_kind == Kind::Boolean || right_kind == Kind::Boolean {
-                        self.boolean_of(left, context)? == self.boolean_of(right, context)?
-                    } else if left_kind == Kind::Number || right_kind == Kind::Number {
-                        self.number_of(left, context)? == self.number_of(right, context)?
-                    } else {
-                        self.string_of(left, context)? == self.string_of(right, context)?
-                    };
-                    Ok(equal == (operator == Operator::Equal))
-                }
-                _ => {
-                    let left = self.number_of(left, context)?;
-                    Ok(related(operator, left, self.number_of(right, context)?))
-                }
-            },
+            (left_kind, right_kind) if is_equality(operator) => {
+                let equal = if left_kind == Kind::Boolean || right_kind == Kind::Boolean {
+                    self.boolean_of(left, context)? == self.boolean_of(right, context)?
+                } else if left_kind == Kind::Number || right_kind == Kind::Number {
+                    self.number_of(left, context)? == self.number_of(right, context)?
+                } else {
+                    self.string_of(left, context)? == self.string_of(right, context)?
+                };
+                Ok(equal == (operator == Operator::Equal))
+            }
+            (_, _) => {
+                let left = self.number_of(left, context)?;
+                Ok(related(operator, left, self.number_of(right, context)?))
+            }
         }
     }
 
@@ -60,19 +58,17 @@ impl<'t> Evaluation<'t> {
         right: &Term,
         context: Context<'_>,
     ) -> Result<bool, XPathError> {
-        match operator {
-            Operator::Equal => Ok(left == self.boolean_of(right, context)?),
-            Operator::NotEqual => Ok(left != self.boolean_of(right, context)?),
-            _ => {
-                let left = f64::from(u8::from(left));
-                if right.kind() == Kind::Nodes {
-                    return self.some_node(right, context, &mut |evaluation, place| {
-                        Ok(related(operator, left, evaluation.number_at(place)?))
-                    });
-                }
-                Ok(related(operator, left, self.number_of(right, context)?))
-            }
+        if is_equality(operator) {
+            let equal = left == self.boolean_of(right, context)?;
+            return Ok(equal == (operator == Operator::Equal));
         }
+        let left = f64::from(u8::from(left));
+        if right.kind() == Kind::Nodes {
+            return self.some_node(right, context, &mut |evaluation, place| {
+                Ok(related(operator, left, evaluation.number_at(place)?))
+            });
+        }
+        Ok(related(operator, left, self.number_of(right, context)?))
     }
 
     /// A node-set on the left, something else on the right.
@@ -83,13 +79,12 @@ impl<'t> Evaluation<'t> {
         other: &Term,
         context: Context<'_>,
     ) -> Result<bool, XPathError> {
-        let equality = matches!(operator, Operator::Equal | Operator::NotEqual);
         if other.kind() == Kind::Boolean {
             let (left, right) = (self.boolean_of(nodes, context)?, self.boolean_of(other, context)?);
             let number = |truth: bool| f64::from(u8::from(truth));
             return Ok(related(operator, number(left), number(right)));
         }
-        if equality && other.kind() == Kind::String {
+        if is_equality(operator) && other.kind() == Kind::String {
             let text = self.string_of(other, context)?;
             let mut text = Text { text: &text, read: None };
             return self.some_node(nodes, context, &mut |evaluation, place| {
@@ -110,7 +105,7 @@ impl<'t> Evaluation<'t> {
         right: &Term,
         context: Context<'_>,
     ) -> Result<bool, XPathError> {
-        if matches!(operator, Operator::Equal | Operator::NotEqual) {
+        if is_equality(operator) {
             let mut texts: BTreeSet<Cow<'t, str>> = BTreeSet::new();
             self.visit(right, context, &mut |evaluation, place| {
                 texts.insert(evaluation.text_at(place)?);
@@ -121,11 +116,9 @@ impl<'t> Evaluation<'t> {
             }
             return self.some_node(left, context, &mut |evaluation, place| {
                 let text = evaluation.text_at(place)?;
-                Ok(match operator {
-                    Operator::Equal => texts.contains(&text),
-                    // Another text than this one is on the right.
-                    _ => texts.len() > 1 || !texts.contains(&text),
-                })
+                let same = texts.contains(&text);
+                // Unequal to some node: another text than this one is on the right.
+                Ok(if operator == Operator::Equal { same } else { texts.len() > 1 || !same })
             });
         }
         let (mut least, mut most) = (f64::NAN, f64::NAN);
@@ -194,6 +187,10 @@ pub(super) fn is_its_text(ty: &Type) -> bool {
         | Type::String { .. }
         | Type::Union(_) => false,
     }
+}
+
+fn is_equality(operator: Operator) -> bool {
+    matches!(operator, Operator::Equal | Operator::NotEqual)
 }
 
 fn turned(operator: Operator) -> Operator {
