@@ -40,7 +40,8 @@ impl Comparison {
     /// When the filter cannot be evaluated.
     pub fn edits(&self, schema: &Schema) -> Result<Option<Vec<PatchEdit>>, Vec<Error>> {
         let (source, target) = (self.source.view(schema)?.tree(), self.target.view(schema)?.tree());
-        let nothing = source.is_empty() && target.is_empty();
+        let is_filtered = self.source.selection.filter.is_some();
+        let nothing = is_filtered && source.is_empty() && target.is_empty();
         Ok((!nothing).then(|| diff(&source, &target).patch(schema)))
     }
 }

@@ -3,10 +3,12 @@
 use crate::nacm::Access;
 use crate::piecewise;
 use crate::types::{Config, Edit, ErrorOption, ReadAs, TestOption};
-use cats_yang_tree::Tree;
-use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::edit::refusals;
+use cats_yang_tree::error::{Error, ErrorTag, in_one_answer};
+use cats_yang_tree::ops::Faulty;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::validate::without_unknown_elements;
+use cats_yang_tree::{Ops, Tree};
 
 /// What an edit makes of `tree`, and its errors. Both are there when `continue-on-error` did a part of it; an edit that
 /// is denied for any node is not done at all.
@@ -17,10 +19,10 @@ pub(crate) fn edit(
     access: &Access,
 ) -> (Option<Tree>, Vec<Error>) {
     let default = edit.default_operation;
-    let whole = edit.config.ops(schema, ReadAs::Edit(default)).and_then(|ops| {
-        access.may_request(&ops)?;
-        cats_yang_tree::edit(tree, schema, ops)
-    });
+    let whole = match edit.config.ops(schema, ReadAs::Edit(default)) {
+        Ok(ops) => done(schema, (tree, access), ops),
+        Err(faulty) => Err(all_errors(schema, (tree, access), faulty)),
+    };
     let (edited, errors) = match whole {
         Ok(edited) => {
             let (known, unknown) = without_unknown_elements(schema, tree, &edited);
@@ -40,6 +42,22 @@ pub(crate) fn edit(
     }
 }
 
+fn done(schema: &Schema, (tree, access): (&Tree, &Access), ops: Ops) -> Result<Tree, Vec<Error>> {
+    access.may_request(&ops)?;
+    cats_yang_tree::edit(tree, schema, ops)
+}
+
+/// Those that an edit has by itself, and those that what can be read of it has against the datastore: a client hears of
+/// all at once. As nothing is done, and so not judged by what it would change, what is there and hidden has no say.
+fn all_errors(schema: &Schema, (tree, access): (&Tree, &Access), faulty: Faulty) -> Vec<Error> {
+    let Faulty { errors, readable } = faulty;
+    let refused = match access.may_request(&readable) {
+        Ok(()) => access.of_readable(refusals(tree, schema, readable)),
+        Err(denied) => denied,
+    };
+    in_one_answer([errors, refused].concat())
+}
+
 /// Only an edit that was not to be tested first may be done in part (RFC 6241 section 8.6.4.1); `stop-on-error`
 /// stops before anything is done.
 fn goes_on(edit: &Edit) -> bool {
@@ -53,7 +71,7 @@ pub(crate) fn parse(schema: &Schema, config: Config) -> Result<Tree, Vec<Error>>
 
 /// As [`parse`], of one that is to take the place of a datastore.
 pub(crate) fn parse_for(schema: &Schema, mut config: Config, access: &Access) -> Result<Tree, Vec<Error>> {
-    let ops = config.ops(schema, ReadAs::Whole)?;
+    let ops = config.ops(schema, ReadAs::Whole).map_err(|faulty| faulty.errors)?;
     access.may_request(&ops)?;
     cats_yang_tree::edit(&Tree::new(), schema, ops)
 }

@@ -4,7 +4,6 @@ use crate::ahead::Ahead;
 use crate::commit::{Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
-use crate::datastores;
 use crate::ending::Ending;
 use crate::files::Files;
 use crate::history::History;
@@ -16,10 +15,8 @@ use crate::private::{Detached, Privates};
 use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
-use crate::types::{
-    Attachment, ComponentId, Datastore, End, Now, Peer, Reply, Request, SessionId, Target, Ticket,
-};
-use cats_yang_tree::error::Error;
+use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
+use cats_yang_tree::error::{Error, in_one_answer};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::{BTreeMap, VecDeque};
@@ -259,14 +256,7 @@ impl Core {
             Request::CopyConfig { target, source, with_defaults } => {
                 self.copy_config(session, target, source, with_defaults)
             }
-            Request::DeleteConfig { target: Target::Datastore(target) } => {
-                let private = target == Datastore::Candidate && self.delete_private(session);
-                if private { Ok(Some(Reply::Ok)) } else { Err(vec![datastores::not_deletable(target)]) }
-            }
-            Request::DeleteConfig { target: Target::Url(url) } => {
-                self.remove(session, url);
-                Ok(None)
-            }
+            Request::DeleteConfig { target } => self.delete_config(session, target),
             Request::Lock { target } => self.lock(session, target, now).map(Some),
             Request::Unlock { target } => self.unlock(session, target).map(Some),
             Request::Commit(options) => self.commit(session, options, now),
@@ -318,6 +308,7 @@ impl Core {
             let faults = self.nacm.faults(&self.facts.schema, &self.running, &new);
             if faults.is_empty() { Ok((new, changes)) } else { Err(faults) }
         });
+        let verdict = verdict.map_err(in_one_answer);
         if let Some(validation) = self.validations.remove(&ticket) {
             match verdict {
                 Ok((new, changes)) => self.check_request(validation, new, changes),
@@ -341,6 +332,7 @@ impl Core {
 
     /// The verdict on an [`Output::Check`]; no errors means yes.
     pub fn handle_checked(&mut self, ticket: Ticket, errors: Vec<Error>, now: Now) {
+        let errors = in_one_answer(errors);
         if let Some(validation) = self.validations.remove(&ticket) {
             if errors.is_empty() {
                 self.reply(validation.session, Ok(Reply::Ok));
@@ -409,6 +401,7 @@ impl Core {
 
     /// A component does not take a snapshot, or a change that it was asked to prepare.
     pub fn handle_rejected(&mut self, component: ComponentId, errors: Vec<Error>, now: Now) {
+        let errors = in_one_answer(errors);
         let current = (self.revision, &self.running);
         let refused = self.components.rejected(component, &errors, (current, now), &mut self.outputs);
         let Some(Commit { stage: Stage::Preparing(prepare), cause, .. }) = &mut self.commit else { return };

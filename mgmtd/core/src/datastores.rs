@@ -14,6 +14,8 @@ use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{Defaults, Tree, view};
 
 impl Core {
+    /// A candidate takes what is not valid as a whole yet (RFC 7950 section 8.3.3). To test and nothing else is to hear
+    /// whether the outcome would be valid, of either datastore.
     pub(crate) fn edit_config(
         &mut self,
         session: SessionId,
@@ -25,16 +27,18 @@ impl Core {
         let tree = self.written(session, target);
         let settled = self.conflicts_named(session, &edit);
         let (edited, errors) = content::edit(&self.facts.schema, &tree, edit, &access);
-        match edited {
-            Some(edited) if target == Datastore::Running && !test_only => {
-                return self.begin_writing(session, edited, errors);
-            }
-            Some(edited) if target == Datastore::Running && errors.is_empty() => {
+        match (edited, target) {
+            (Some(edited), _) if test_only && errors.is_empty() => {
                 self.validate_tree(session, edited);
                 return Ok(None);
             }
-            Some(edited) if !test_only => self.set_candidate(session, edited, &settled),
-            Some(_) | None => {}
+            (Some(edited), Datastore::Running) if !test_only => {
+                return self.begin_writing(session, edited, errors);
+            }
+            (Some(edited), Datastore::Candidate) if !test_only => {
+                self.set_candidate(session, edited, &settled);
+            }
+            (Some(_) | None, _) => {}
         }
         if errors.is_empty() { Ok(Some(Reply::Ok)) } else { Err(errors) }
     }
@@ -79,6 +83,21 @@ impl Core {
                 let settled = self.open_conflicts(session);
                 self.set_candidate(session, new, &settled);
                 Ok(Some(Reply::Ok))
+            }
+        }
+    }
+
+    pub(crate) fn delete_config(
+        &mut self,
+        session: SessionId,
+        target: Target,
+    ) -> Result<Option<Reply>, Vec<Error>> {
+        match target {
+            Target::Datastore(Datastore::Candidate) if self.delete_private(session) => Ok(Some(Reply::Ok)),
+            Target::Datastore(target) => Err(vec![not_deletable(target)]),
+            Target::Url(url) => {
+                self.remove(session, url);
+                Ok(None)
             }
         }
     }
@@ -237,7 +256,7 @@ impl Core {
 }
 
 /// The answer to `delete-config`: neither datastore can go.
-pub(crate) fn not_deletable(target: Datastore) -> Error {
+fn not_deletable(target: Datastore) -> Error {
     let remedy = match target {
         Datastore::Running => "<running> cannot be deleted (RFC 6241 section 7.4)",
         Datastore::Candidate => {

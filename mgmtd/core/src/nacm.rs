@@ -153,6 +153,15 @@ impl Access {
         }
     }
 
+    /// Those of the errors that name only places which this user may read.
+    #[must_use]
+    pub fn of_readable(&self, errors: Vec<Error>) -> Vec<Error> {
+        match &self.0 {
+            None => errors,
+            Some(rules) => rules.of_readable(errors),
+        }
+    }
+
     /// Errors of any kind as this user may see them: those that name a place name one that is readable.
     #[must_use]
     pub fn without_hidden(&self, errors: Vec<Error>) -> Vec<Error> {

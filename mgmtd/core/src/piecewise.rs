@@ -82,7 +82,8 @@ impl Run<'_> {
         let text = source.get(element.range()).unwrap_or_default();
         let part = format!("{}{text}{}", around.open, around.close);
         self.left = self.left.saturating_sub(part.len());
-        let done = self.config.parse_part(self.schema, &part, self.default).and_then(|ops| {
+        let read = self.config.parse_part(self.schema, &part, self.default);
+        let done = read.map_err(|faulty| faulty.errors).and_then(|ops| {
             self.access.may_request(&ops)?;
             apply(&self.tree, self.schema, ops)
         });

@@ -15,7 +15,7 @@ pub use detached::Keeping;
 use crate::core::Core;
 use crate::session::{lock_denied, lock_denied_for};
 use crate::types::{Datastore, Edit, ReadAs, Reply, Resolution, SessionId};
-use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::error::{Error, ErrorTag, in_one_answer};
 use cats_yang_tree::ops::{Content, Op};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{InstancePath, Operation, Step, Tree, diff};
@@ -226,7 +226,7 @@ impl Core {
         private
             .update(&schema, running, resolution)
             .map(|()| Reply::Ok)
-            .map_err(|errors| access.without_hidden(errors))
+            .map_err(|errors| in_one_answer(access.without_hidden(errors)))
     }
 
     /// Back to where it was made or last updated; false when the session has none.
@@ -234,9 +234,13 @@ impl Core {
         self.private(session).map(Private::discard).is_some()
     }
 
-    /// `delete-config`: the next one is made when it is needed. False when the session works on the shared one.
+    /// `delete-config`: the next one is made when it is needed, and at once when the lock stays on it. False when the session
+    /// works on the shared one.
     pub(crate) fn delete_private(&mut self, session: SessionId) -> bool {
-        self.privates.get_mut(&session).map(|private| *private = None).is_some()
+        let Some(private) = self.privates.get_mut(&session) else { return false };
+        let locked = private.as_ref().is_some_and(|private| private.locked);
+        *private = locked.then(|| Private { locked, ..Private::of(&self.running, self.revision) });
+        true
     }
 
     /// `lock`; none when it is not of a private candidate.

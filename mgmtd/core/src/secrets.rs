@@ -2,7 +2,7 @@
 //! with it, so that no datastore, record or log ever has one.
 
 use cats_yang_tree::error::{Error, ErrorTag};
-use cats_yang_tree::schema::{NodeKind, Schema};
+use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{InstancePath, Ops, Value};
 use sha_crypt::{PasswordHasher, ShaCrypt};
 use sha2::{Digest, Sha256};
@@ -30,11 +30,7 @@ pub(crate) fn hash_passwords(schema: &Schema, ops: &mut Ops, salt: Option<&Salt>
 
 fn clear_text<'a>(schema: &Schema, path: &InstancePath, value: &'a Value) -> Option<&'a str> {
     let password = value.as_str()?.strip_prefix(CLEAR)?;
-    let ty = match &schema.node(path.node()?).kind {
-        NodeKind::Leaf { ty, .. } | NodeKind::LeafList { ty, .. } => ty,
-        _ => return None,
-    };
-    ty.is_crypt_hash().then_some(password)
+    schema.leaf_type(path.node()?)?.is_crypt_hash().then_some(password)
 }
 
 fn hash(schema: &Schema, path: &InstancePath, password: &str, salt: Option<&Salt>) -> Result<Value, Error> {

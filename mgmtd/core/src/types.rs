@@ -3,7 +3,8 @@
 use crate::compare::{Compare, Comparison};
 use crate::reading::{Reading, Selection};
 use crate::secrets::{Salt, hash_passwords};
-use cats_yang_tree::error::{Error, Path};
+use cats_yang_tree::error::{Error, Errors, Path};
+use cats_yang_tree::ops::Faulty;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{Defaults, Ops};
 use std::fmt;
@@ -310,7 +311,28 @@ impl Request {
             }
             Request::CopyConfig { source: Source::Config(config), .. }
             | Request::Validate { source: Source::Config(config) } => Some((config, ReadAs::Whole)),
-            _ => None,
+            Request::CopyConfig { source: Source::Datastore(_), .. }
+            | Request::Validate { source: Source::Datastore(_) }
+            | Request::Get(_)
+            | Request::GetConfig { .. }
+            | Request::GetData { .. }
+            | Request::Compare(_)
+            | Request::DeleteConfig { .. }
+            | Request::Lock { .. }
+            | Request::Unlock { .. }
+            | Request::Commit(_)
+            | Request::CancelCommit { .. }
+            | Request::DiscardChanges
+            | Request::Update { .. }
+            | Request::CloseSession
+            | Request::KillSession { .. }
+            | Request::GetSchema { .. }
+            | Request::Unsupported(_)
+            | Request::SchemaIndex { .. }
+            | Request::CompareRevision { .. }
+            | Request::Rollback { .. }
+            | Request::AttachCandidate { .. }
+            | Request::DropCandidate { .. } => None,
         }
     }
 }
@@ -344,7 +366,7 @@ pub struct Config {
     /// For the passwords in it.
     salt: Option<Salt>,
     /// What it says, when it was read already.
-    ahead: Option<(ReadAs, Result<Ops, Vec<Error>>)>,
+    ahead: Option<(ReadAs, Result<Ops, Faulty>)>,
 }
 
 impl Config {
@@ -382,17 +404,20 @@ impl Config {
     }
 
     /// What it says; a second call reads it again.
-    pub(crate) fn ops(&mut self, schema: &Schema, read_as: ReadAs) -> Result<Ops, Vec<Error>> {
+    pub(crate) fn ops(&mut self, schema: &Schema, read_as: ReadAs) -> Result<Ops, Faulty> {
         match self.ahead.take() {
             Some((before, ops)) if before == read_as => ops,
             Some(_) | None => self.parse(schema, read_as),
         }
     }
 
-    fn parse(&self, schema: &Schema, read_as: ReadAs) -> Result<Ops, Vec<Error>> {
+    fn parse(&self, schema: &Schema, read_as: ReadAs) -> Result<Ops, Faulty> {
         match read_as {
             ReadAs::Edit(default) => self.parse_part(schema, &self.text, default.into()),
-            ReadAs::Whole => self.hashed(schema, Ops::from_whole_xml_str(schema, &self.text)?),
+            ReadAs::Whole => {
+                let read = Ops::from_whole_xml_str(schema, &self.text);
+                self.hashed(schema, read.map_err(|errors| Faulty { errors, readable: Ops::default() }))
+            }
         }
     }
 
@@ -402,13 +427,22 @@ impl Config {
         schema: &Schema,
         text: &str,
         default: cats_yang_tree::DefaultOperation,
-    ) -> Result<Ops, Vec<Error>> {
-        self.hashed(schema, Ops::from_xml_str(schema, text, default)?)
+    ) -> Result<Ops, Faulty> {
+        self.hashed(schema, Ops::from_faulty_xml_str(schema, text, default))
     }
 
-    fn hashed(&self, schema: &Schema, mut ops: Ops) -> Result<Ops, Vec<Error>> {
-        hash_passwords(schema, &mut ops, self.salt.as_ref())?;
-        Ok(ops)
+    /// With hashes in the place of passwords; what is wrong with these is told beside all else.
+    fn hashed(&self, schema: &Schema, read: Result<Ops, Faulty>) -> Result<Ops, Faulty> {
+        let mut errors = Errors::default();
+        let mut ops = read.unwrap_or_else(|faulty| {
+            errors.extend(faulty.errors);
+            faulty.readable
+        });
+        errors.extend(hash_passwords(schema, &mut ops, self.salt.as_ref()).err().into_iter().flatten());
+        match errors.is_empty() {
+            true => Ok(ops),
+            false => Err(Faulty { errors: errors.into_vec(), readable: ops }),
+        }
     }
 }
 

@@ -120,17 +120,85 @@ fn an_edit_that_was_read_ahead_does_what_it_does_unread() {
     }
 }
 
-/// The case E27.
+/// The case E27. What only a validation of the whole finds is found too: it is the outcome that is tested, also what the
+/// candidate held before.
 #[test]
-fn test_only_finds_errors_and_changes_nothing() {
+fn test_only_validates_the_outcome_and_changes_nothing() {
     let mut node = Node::new();
-    let a = node.open("ada");
-    let mut test = edit_with("<knob>1</knob>");
-    test.test_option = TestOption::TestOnly;
-    node.ok(a, Request::EditConfig(test.clone()));
-    assert_eq!(node.config(a, Candidate), "");
-    test.config = config("<knob>no</knob>");
-    assert_eq!(node.refused(a, Request::EditConfig(test)).tag, ErrorTag::InvalidValue);
+    let (a, b) = (node.open("ada"), node.open("bob"));
+    node.core.handle_private_candidate(b);
+    for session in [a, b] {
+        let test = |content: &str| {
+            Request::EditConfig(Edit { test_option: TestOption::TestOnly, ..edit_with(content) })
+        };
+        node.ok(session, test("<knob>1</knob>"));
+        assert_eq!(node.config(session, Candidate), "");
+        assert_eq!(node.refused(session, test("<knob>no</knob>")).tag, ErrorTag::InvalidValue);
+        let refused = node.refused(session, test("<knob>666</knob>"));
+        assert_eq!(refused.app_tag.as_deref(), Some("must-violation"));
+        assert_eq!(node.config(session, Candidate), "");
+        // The candidate takes it: it may become valid before it is committed (RFC 7950 section 8.3.3).
+        node.ok(session, edit("<knob>666</knob>"));
+        let before = node.config(session, Candidate);
+        assert_eq!(node.refused(session, test("<mode>m</mode>")).app_tag.as_deref(), Some("must-violation"));
+        node.ok(session, test("<knob>1</knob>"));
+        assert_eq!(node.config(session, Candidate), before);
+    }
+}
+
+/// RFC 7950 section 8.3: a client hears of all that is wrong with its edit, be it with the text or with what is there.
+#[test]
+fn errors_of_the_text_and_errors_against_the_datastore_are_told_together() {
+    use ErrorTag::{BadElement, DataExists, DataMissing, InvalidValue, UnknownElement};
+    let ghost = "<item nc:operation=\"delete\"><name>ghost</name></item>";
+    let there = "<item nc:operation=\"create\"><name>a</name></item>";
+    for (content, tags) in [
+        (format!("<knob>x</knob>{ghost}"), vec![InvalidValue, DataMissing]),
+        (format!("{ghost}<knob>x</knob>"), vec![InvalidValue, DataMissing]),
+        (format!("<nothing/>{there}{ghost}"), vec![UnknownElement, DataExists, DataMissing]),
+        (format!("{there}<secret>$0$</secret>"), vec![InvalidValue, DataExists]),
+        // What is named twice is one fault: the second does not meet the first.
+        (format!("{there}{there}"), vec![BadElement, DataExists]),
+        ("<item nc:operation=\"create\"><name>c</name></item>".repeat(2), vec![BadElement]),
+        ("<item nc:operation=\"delete\"><name>b</name></item>".repeat(2), vec![BadElement]),
+        // An entry without a good key is nowhere.
+        ("<item nc:operation=\"delete\"><name/></item>".to_owned(), vec![InvalidValue]),
+    ] {
+        let mut node = Node::new();
+        let a = node.open("ada");
+        node.ok(a, edit(TWO_ITEMS));
+        let before = node.config(a, Candidate);
+        let Reply::Errors(errors) = node.ask(a, edit(&content)) else { panic!("{content} is taken") };
+        let told: Vec<ErrorTag> = errors.iter().map(|error| error.tag).collect();
+        assert_eq!(told, tags, "{content}: {errors:?}");
+        assert_eq!(node.config(a, Candidate), before, "{content}");
+    }
+}
+
+/// An entry to insert at may be in the part that cannot be read, so it is not missed.
+#[test]
+fn an_anchor_is_not_missed_beside_what_could_not_be_read() {
+    let schema = SchemaBuilder::new().module("probe-bench", node::NS, "pb", |m| {
+        m.container("bench", |c| {
+            c.list("rule", &["id"], |l| {
+                l.leaf("id", Ty::uint32());
+                l.leaf("size", Ty::uint32());
+            })
+            .user_ordered();
+        });
+    });
+    let schema = Arc::new(schema.build().unwrap());
+    let insert = "<rule xmlns:yang=\"urn:ietf:params:xml:ns:yang:1\" yang:insert=\"after\" \
+                  xmlns:pb=\"urn:probe:bench\" yang:key=\"[pb:id='1']\"><id>2</id></rule>";
+    for (more, tags) in [
+        ("<rule><id>1</id><size>x</size></rule>", vec![ErrorTag::InvalidValue]),
+        ("", vec![ErrorTag::BadAttribute]),
+    ] {
+        let mut node = Node::of(Arc::clone(&schema), Limits::default(), &[], false);
+        let a = node.open("ada");
+        let Reply::Errors(errors) = node.ask(a, edit(&format!("{more}{insert}"))) else { panic!("{more}") };
+        assert_eq!(errors.iter().map(|error| error.tag).collect::<Vec<_>>(), tags, "{errors:?}");
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@
 mod node;
 
 use cats_mgmtd_core::{
-    CommitOptions, Compare, Confirmed, Datastore, DefaultOperation, Limits, NmdaDatastore, Reply, Request,
-    Resolution, Selection, SessionId, Source, Target,
+    CommitOptions, Compare, Confirmed, Datastore, DefaultOperation, Limits, NmdaDatastore, Output, Reply,
+    Request, Resolution, Selection, SessionId, Source, Target,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorTag};
@@ -158,7 +158,7 @@ fn compare_reads_it() {
         let (source, target) = (NmdaDatastore::Running, NmdaDatastore::Candidate);
         Request::Compare(Compare { source, target, all: false, filter: None })
     };
-    for (session, edits) in [(a, Some(1)), (b, None)] {
+    for (session, edits) in [(a, Some(1)), (b, Some(0))] {
         let Reply::Comparison(comparison) = node.ask(session, compare()) else { panic!("no comparison") };
         let found = comparison.edits(&node.schema).unwrap();
         assert_eq!(found.map(|edits| edits.len()), edits);
@@ -349,6 +349,36 @@ fn each_session_locks_its_own() {
     node.ok(b, knob(2));
     node.ok(b, unlock(Candidate));
     assert!(!node.config(b, Candidate).contains("knob"), "RFC 6241 section 8.3.5.2");
+}
+
+/// A lock is the session's until it unlocks, whatever becomes of the candidate meanwhile.
+#[test]
+fn a_lock_stays_when_the_candidate_is_replaced() {
+    let replacements: [fn(&mut Node, SessionId); 3] = [
+        |node, session| {
+            node.ok(session, Request::DeleteConfig { target: Target::Datastore(Candidate) });
+        },
+        |node, session| {
+            node.send(session, Request::Rollback { revision: 1 });
+            let Some(Output::Recall { ticket, running, .. }) = node.told.pop() else {
+                panic!("not recalled")
+            };
+            node.core.handle_recalled(ticket, Ok(vec![running.1]));
+            node.drain();
+            assert_eq!(node.reply(session), Some(Reply::Ok));
+        },
+        |node, session| node.committed(session, "<knob>7</knob>"),
+    ];
+    for replace in replacements {
+        let (mut node, a, _) = two();
+        node.ok(a, lock(Candidate));
+        replace(&mut node, a);
+        assert_eq!(holder(&node.refused(a, lock(Candidate))), Some(a.0));
+        node.ok(a, edit("<knob>9</knob>"));
+        node.ok(a, unlock(Candidate));
+        assert_eq!(node.config(a, Candidate), node.running(), "to unlock is to discard");
+        assert_eq!(node.refused(a, unlock(Candidate)).tag, ErrorTag::OperationFailed);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::effective::{Effective, Extent};
 use super::rules::AccessOperation;
 use cats_yang_tree::InstancePath;
-use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Errors, Path};
 use cats_yang_tree::schema::Schema;
 
 const REMEDY: &str = "it takes a rule of ietf-netconf-acm that permits it";
@@ -36,7 +36,12 @@ impl Effective {
             true => of_data(&self.schema, AccessOperation::Update, None),
             false => error,
         };
-        distinct(errors.into_iter().map(clean))
+        self.told(errors.into_iter().map(clean))
+    }
+
+    /// The errors that tell of nothing that the user may not read.
+    pub(super) fn of_readable(&self, errors: Vec<Error>) -> Vec<Error> {
+        self.told(errors.into_iter().filter(|error| !self.tells_of_hidden(error)))
     }
 
     /// Errors without what they tell of nodes that the user may not read. That there is something wrong stays.
@@ -45,7 +50,7 @@ impl Effective {
             true => Error::new(ErrorType::Application, ErrorTag::OperationFailed, HIDDEN),
             false => error,
         };
-        distinct(errors.into_iter().map(clean))
+        self.told(errors.into_iter().map(clean))
     }
 
     /// Errors of rules that look at several places and speak of them in their words, so that the words are kept only
@@ -64,6 +69,25 @@ impl Effective {
             Error { message: HIDDEN.to_owned(), info: Vec::new(), ..error }
         };
         self.without_hidden(errors.into_iter().map(clean).collect())
+    }
+
+    /// One of each, in order: how many hidden places there are is not told.
+    fn told(&self, errors: impl Iterator<Item = Error>) -> Vec<Error> {
+        let mut told = Errors::default();
+        let mut placeless: Vec<Error> = Vec::new();
+        for error in errors {
+            if error.path.is_none() {
+                if placeless.contains(&error) {
+                    continue;
+                }
+                placeless.push(error.clone());
+            }
+            told.push(error);
+        }
+        if !self.reads_all() {
+            told.hide_number();
+        }
+        told.into_vec()
     }
 
     fn parse(&self, path: &Path) -> Option<InstancePath> {
@@ -86,15 +110,3 @@ impl Effective {
 
 const HIDDEN: &str =
     "the configuration is refused for reasons that you may not read in full: ask an administrator";
-
-/// One of each, in order: how many hidden places there are is not told.
-fn distinct(errors: impl Iterator<Item = Error>) -> Vec<Error> {
-    let mut out: Vec<Error> = Vec::new();
-    for error in errors {
-        let hidden = error.path.is_none();
-        if !hidden || !out.contains(&error) {
-            out.push(error);
-        }
-    }
-    out
-}

@@ -1,7 +1,7 @@
 //! `/nacm` of a configuration as rules.
 
 use super::path::{self, RulePath};
-use cats_yang_tree::error::{Error, ErrorTag};
+use cats_yang_tree::error::{Error, ErrorTag, Errors};
 use cats_yang_tree::schema::{ModuleId, NodeId, Schema};
 use cats_yang_tree::{Branch, Data, InstancePath, Key, Step};
 use std::collections::BTreeMap;
@@ -188,7 +188,7 @@ impl Rules {
 /// The rules of `nacm` that cannot be understood, each with its place and the reason.
 pub(super) fn faults(schema: &Schema, node: NodeId, nacm: &Branch) -> Vec<Error> {
     let nacm = Place { schema, node, branch: nacm };
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let count: usize = nacm.entries("rule-list").iter().map(|(_, list)| list.entries("rule").len()).sum();
     if count > MOST_RULES {
         let path = InstancePath { steps: vec![Step { node, key: None }] };
@@ -206,10 +206,10 @@ pub(super) fn faults(schema: &Schema, node: NodeId, nacm: &Branch) -> Vec<Error>
                 rule.child("path").map(|node| Step { node, key: None }),
             ];
             let path = InstancePath { steps: steps.into_iter().flatten().collect() };
-            errors.push(Error::application(ErrorTag::InvalidValue, why).at(path.render(schema)));
+            errors.push_with(|| Error::application(ErrorTag::InvalidValue, why).at(path.render(schema)));
         }
     }
-    errors
+    errors.into_vec()
 }
 
 /// A branch of `/nacm` with the schema node that it is of, asked by names.
@@ -244,7 +244,7 @@ impl<'a> Place<'a> {
     fn values(&self, name: &str) -> Vec<String> {
         match self.child(name).and_then(|list| self.branch.get(list)) {
             Some(Data::LeafList(entries)) => entries.iter().map(|(_, value)| value.to_string()).collect(),
-            _ => Vec::new(),
+            Some(Data::Leaf(_) | Data::Container(_) | Data::List(_) | Data::Any(_)) | None => Vec::new(),
         }
     }
 
@@ -252,7 +252,7 @@ impl<'a> Place<'a> {
         let node = self.child(name)?;
         match self.branch.get(node)? {
             Data::Container(branch) => Some(Place { node, branch, ..*self }),
-            _ => None,
+            Data::Leaf(_) | Data::List(_) | Data::LeafList(_) | Data::Any(_) => None,
         }
     }
 
@@ -262,7 +262,7 @@ impl<'a> Place<'a> {
             Some(Data::List(entries)) => {
                 entries.iter().map(|(key, branch)| (key, Place { node, branch, ..*self })).collect()
             }
-            _ => Vec::new(),
+            Some(Data::Leaf(_) | Data::Container(_) | Data::LeafList(_) | Data::Any(_)) | None => Vec::new(),
         }
     }
 
