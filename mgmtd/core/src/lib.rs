@@ -43,7 +43,7 @@ pub use output::{
     Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending, Recorded, WhyDropped,
 };
 pub use private::Keeping;
-pub use reading::{Filter, Reading, Selection, XPath};
+pub use reading::{Filter, GivenIn, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;

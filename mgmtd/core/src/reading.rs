@@ -40,9 +40,28 @@ pub enum Filter {
     XPath(XPath),
 }
 
+/// The parameter that an XPath filter is given in, by which its errors name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenIn {
+    /// `<filter>` of `get` and `get-config`.
+    Filter,
+    /// `<xpath-filter>` of `get-data` and `compare`.
+    XPathFilter,
+}
+
+impl GivenIn {
+    fn element(self) -> &'static str {
+        match self {
+            GivenIn::Filter => "filter",
+            GivenIn::XPathFilter => "xpath-filter",
+        }
+    }
+}
+
 /// An XPath expression that names nodes. Two are equal when they were written alike.
 #[derive(Debug, Clone)]
 pub struct XPath {
+    given_in: GivenIn,
     select: String,
     namespaces: Vec<(String, String)>,
     expression: Arc<Expr>,
@@ -50,7 +69,7 @@ pub struct XPath {
 
 impl PartialEq for XPath {
     fn eq(&self, other: &Self) -> bool {
-        self.select == other.select && self.namespaces == other.namespaces
+        self.given_in == other.given_in && self.select == other.select && self.namespaces == other.namespaces
     }
 }
 
@@ -69,12 +88,22 @@ impl Filter {
     ///
     /// # Errors
     /// `invalid-value` when the text is no expression whose value is a node-set.
-    pub fn xpath(schema: &Schema, select: String, namespaces: Vec<(String, String)>) -> Result<Self, Error> {
+    pub fn xpath(
+        schema: &Schema,
+        given_in: GivenIn,
+        select: String,
+        namespaces: Vec<(String, String)>,
+    ) -> Result<Self, Error> {
         let scope = Scope::of_namespaces(schema, &namespaces);
-        let expression = Expr::parse(schema, &select, scope).map_err(|error| refused(&error))?;
+        let expression = Expr::parse(schema, &select, scope).map_err(|error| refused(given_in, &error))?;
         match expression.kind() {
-            Kind::Nodes => Ok(Filter::XPath(XPath { select, namespaces, expression: Arc::new(expression) })),
-            found => Err(refused(&XPathError::NotNodes { found })),
+            Kind::Nodes => {
+                let expression = Arc::new(expression);
+                Ok(Filter::XPath(XPath { given_in, select, namespaces, expression }))
+            }
+            found @ (Kind::String | Kind::Number | Kind::Boolean) => {
+                Err(refused(given_in, &XPathError::NotNodes { found }))
+            }
         }
     }
 
@@ -124,7 +153,7 @@ impl XPath {
         accessible: Accessible,
     ) -> Result<Vec<InstancePath>, Vec<Error>> {
         xpath::select(schema, tree, &self.expression, accessible, &mut Budget::new(STEPS))
-            .map_err(|error| vec![refused(&error)])
+            .map_err(|error| vec![refused(self.given_in, &error)])
     }
 }
 
@@ -136,7 +165,7 @@ pub(crate) fn chain(schema: &Schema, node: NodeId) -> Vec<NodeId> {
     chain
 }
 
-fn refused(error: &XPathError) -> Error {
+fn refused(given_in: GivenIn, error: &XPathError) -> Error {
     let tag = match error {
         XPathError::Steps { .. }
         | XPathError::Nodes { .. }
@@ -156,7 +185,7 @@ fn refused(error: &XPathError) -> Error {
         | XPathError::NotNodes { .. } => ErrorTag::InvalidValue,
     };
     Error::protocol(tag, format!("the XPath filter is not usable: {error}"))
-        .with(ErrorInfo::BadElement("filter".to_owned()))
+        .with(ErrorInfo::BadElement(given_in.element().to_owned()))
 }
 
 /// A read: the root that was current when it was asked, who asked, and the part that is wanted. Making it up and writing

@@ -71,6 +71,16 @@ fn no_difference_is_not_the_same_as_nothing_compared() {
     assert_eq!(shape(&only), [(PatchOperation::Replace, "/probe-bench:bench/knob")]);
 }
 
+/// RFC 9144 section 4.1: `no-matches` is about a filter.
+#[test]
+fn two_empty_datastores_do_not_differ() {
+    let mut node = Node::new();
+    let session = node.open("ada");
+    let empty = of(NmdaDatastore::Running, NmdaDatastore::Candidate);
+    assert_eq!(compare(&mut node, session, empty), Some(Vec::new()));
+    assert_eq!(compare(&mut node, session, filtered("<knob/>")), None);
+}
+
 /// What runs is in force, and defaults in use are none of the differences.
 #[test]
 fn running_and_the_operational_state_differ_by_state_alone() {

@@ -7,11 +7,11 @@ mod node;
 
 use acm::{config, deny, edit_with, in_bench, merge, nacm_of, permit, rule, user};
 use cats_mgmtd_core::{
-    Config, Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, Limits, Output, Reply, Request,
-    Resolution, Selection, SessionId, Source, Target, TestOption,
+    Config, Datastore, DefaultOperation, Edit, ErrorOption, Event, Filter, GivenIn, Limits, Output, Reply,
+    Request, Resolution, Selection, SessionId, Source, Target, TestOption,
 };
 use cats_yang_tree::Defaults;
-use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, MOST};
 use node::{Node, commit};
 
 use Datastore::{Candidate, Running};
@@ -173,7 +173,7 @@ fn an_xpath_filter_finds_nothing_by_what_is_hidden() {
     two.has(ITEMS);
     let mut finds = |select: &str| {
         let namespaces = vec![("pb".to_owned(), "urn:probe:bench".to_owned())];
-        let filter = Filter::xpath(&two.node.schema, select.to_owned(), namespaces).unwrap();
+        let filter = Filter::xpath(&two.node.schema, GivenIn::Filter, select.to_owned(), namespaces).unwrap();
         two.selects(Selection { filter: Some(filter), ..Selection::default() })
     };
     assert_eq!(finds("/pb:bench/pb:item[pb:key='s3cret']"), "");
@@ -310,19 +310,22 @@ fn a_hidden_entry_that_is_there_is_not_told_from_one_that_is_not() {
     for rules in
         [vec![deny("/pb:bench/pb:item[pb:name='a']", "*"), items()], vec![deny("/pb:bench/pb:item", "*")]]
     {
-        for edit in &edits {
+        // With an error of its own, an edit is not done, but what it would meet is told.
+        let all = edits.iter().flat_map(|edit| ["", "<knob>x</knob>"].map(|wrong| format!("{edit}{wrong}")));
+        for edit in all {
             for default in [DefaultOperation::Merge, DefaultOperation::None] {
                 let told =
                     [ITEMS, "<item><name>b</name></item>", "<item><name>a</name><size>5</size></item>"].map(
                         |there| {
                             let mut two = Two::with_rules(&rules);
                             two.has(there);
-                            two.errors(Request::EditConfig(edit_with(&in_bench(edit), default)))
+                            two.errors(Request::EditConfig(edit_with(&in_bench(&edit), default)))
                         },
                     );
                 assert_eq!(told[0], told[1], "{edit}");
                 assert_eq!(told[0], told[2], "{edit}");
-                assert!(told[0].iter().all(|error| error.tag == AccessDenied), "{edit}: {told:?}");
+                let fits = |error: &Error| error.tag == AccessDenied || error.message.contains("'x'");
+                assert!(told[0].iter().all(fits), "{edit}: {told:?}");
             }
         }
     }
@@ -561,6 +564,40 @@ fn an_error_that_names_a_hidden_place_says_only_that_there_is_one() {
             |event| matches!(event, Event::CommitFailed { errors, .. } if errors[0].message.contains("'b'")),
         );
         assert!(logged, "the log has it all");
+    }
+}
+
+/// How many errors were not told is a number of places, of which some may be hidden.
+#[test]
+fn many_errors_are_told_up_to_a_number_and_hidden_ones_are_one_and_not_counted() {
+    let at = |name: usize| {
+        let path = cats_yang_tree::error::Path(format!("/probe-bench:bench/item[name='{name}']/size"));
+        Error::application(OperationFailed, format!("the size of {name}")).at(path)
+    };
+    let all = rule("all", "", "*", true);
+    for (rules, hidden) in [(vec![all.clone()], false), (vec![deny("/pb:bench/pb:item", "read"), all], true)]
+    {
+        let mut two = Two::with_rules(&rules);
+        two.ok(merge(&in_bench("<knob>1</knob>")));
+        two.node.hold_oracle = true;
+        let ada = two.ada;
+        two.node.send(ada, commit());
+        let Some(Output::Validate { ticket, .. }) = two.node.held.pop_front() else {
+            panic!("not validated")
+        };
+        let now = two.node.now;
+        two.node.core.handle_validated(ticket, Err((0..1000).map(at).collect()), now);
+        two.node.drain();
+        let Some(Reply::Errors(errors)) = two.node.reply(ada) else { panic!("no reply") };
+        let count = errors.last().map(|last| last.message.clone()).unwrap();
+        assert!(count.contains("more errors"), "{count}");
+        assert_eq!(count.contains(|c: char| c.is_ascii_digit()), !hidden, "{count}");
+        assert_eq!(errors.len(), if hidden { 2 } else { MOST + 1 });
+        let logged = two.node.events.iter().find_map(|event| match event {
+            Event::CommitFailed { errors, .. } => Some(errors.len()),
+            _ => None,
+        });
+        assert_eq!(logged, Some(MOST + 1), "the log has all that is told to anybody");
     }
 }
 

@@ -5,10 +5,10 @@
 mod node;
 
 use cats_mgmtd_core::{
-    ComponentId, Datastore, DefaultOperation, Filter, NmdaDatastore, Output, Reply, Request, Selection,
-    SessionId, Source, Target,
+    ComponentId, Datastore, DefaultOperation, Filter, GivenIn, NmdaDatastore, Output, Reply, Request,
+    Selection, SessionId, Source, Target,
 };
-use cats_yang_tree::error::ErrorTag;
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{Defaults, Origins};
 use node::{NS, Node, config, edit, schema};
 use std::num::NonZeroU16;
@@ -53,7 +53,7 @@ fn subtree(content: &str) -> Option<Filter> {
 }
 
 fn xpath(select: &str) -> Result<Filter, cats_yang_tree::error::Error> {
-    Filter::xpath(&schema(), select.to_owned(), vec![("q".to_owned(), NS.to_owned())])
+    Filter::xpath(&schema(), GivenIn::Filter, select.to_owned(), vec![("q".to_owned(), NS.to_owned())])
 }
 
 /// The case G10.
@@ -72,6 +72,33 @@ fn an_xpath_filter_means_names_by_the_prefixes_that_were_in_scope() {
     assert_eq!(read("/q:bench/q:knob | /q:bench/q:mode"), in_bench("<knob>1</knob><mode>auto</mode>"));
     assert_eq!(read("/q:bench/q:item[q:size > 1]"), in_bench("<item><name>b</name><size>2</size></item>"));
     assert_eq!(read("/q:bench/q:item[q:name='c']"), "");
+}
+
+/// An expression that is refused, when it is read or when it is evaluated, is named by the parameter it was given in.
+#[test]
+fn an_error_of_an_xpath_filter_names_the_parameter_of_the_operation() {
+    let schema = schema();
+    let many = "/q:bench/q:item[count(/q:bench/q:item[count(/q:bench/q:item[count(//*) > 0]) > 0]) > 0]";
+    for (given_in, element) in [(GivenIn::Filter, "filter"), (GivenIn::XPathFilter, "xpath-filter")] {
+        let named = |error: &Error| error.info == [ErrorInfo::BadElement(element.to_owned())];
+        let filter = |select: &str| {
+            let namespaces = vec![("q".to_owned(), NS.to_owned())];
+            Filter::xpath(&schema, given_in, select.to_owned(), namespaces)
+        };
+        for wrong in ["/q:bench[", "1 + 1"] {
+            let error = filter(wrong).unwrap_err();
+            assert!(named(&error), "{error:?}");
+        }
+        let mut node = Node::new();
+        let a = node.open("ada");
+        let items: String = (0..300).map(|at| format!("<item><name>{at}</name></item>")).collect();
+        node.ok(a, edit(&items));
+        let selection = Selection { filter: Some(filter(many).unwrap()), ..Selection::default() };
+        let get = Request::GetConfig { source: Datastore::Candidate, selection };
+        let Reply::Data(reading) = node.ask(a, get) else { panic!("no data") };
+        let errors = reading.to_xml(&schema).unwrap_err();
+        assert!(errors.iter().all(named) && errors[0].tag == ErrorTag::ResourceDenied, "{errors:?}");
+    }
 }
 
 /// The case G14.

@@ -1,6 +1,6 @@
 //! What a request reads: from the words of NETCONF to those of the core.
 
-use cats_mgmtd_core::{Compare, DefaultOperation, Filter, NmdaDatastore, Request, Selection};
+use cats_mgmtd_core::{Compare, DefaultOperation, Filter, GivenIn, NmdaDatastore, Request, Selection};
 use cats_mgmtd_netconf::{self as netconf, GetData, WithDefaults, names};
 use cats_yang_tree::diff::{PatchEdit, PatchPlace};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -16,7 +16,7 @@ const KEPT: usize = 4 << 10;
 /// The filters of a session, read by the schema. The last one is kept: who polls asks with it again.
 #[derive(Debug, Default)]
 pub(crate) struct Filters {
-    last: Option<Box<(netconf::Filter, Filter)>>,
+    last: Option<Box<(netconf::Filter, GivenIn, Filter)>>,
 }
 
 /// What `get` and `get-config` want.
@@ -26,7 +26,7 @@ pub(crate) fn selection(
     schema: &Schema,
     filters: &mut Filters,
 ) -> Result<Selection, Error> {
-    let filter = filter.map(|filter| filters.read(filter, schema)).transpose()?;
+    let filter = filter.map(|filter| filters.read(filter, GivenIn::Filter, schema)).transpose()?;
     let defaults = with_defaults.map(defaults).unwrap_or_default();
     Ok(Selection { filter, defaults, ..Selection::default() })
 }
@@ -41,7 +41,7 @@ pub(crate) fn get_data(get: GetData, schema: &Schema, filters: &mut Filters) -> 
         | netconf::NmdaDatastore::Intended => Defaults::Explicit,
     };
     let selection = Selection {
-        filter: get.filter.map(|filter| filters.read(filter, schema)).transpose()?,
+        filter: get.filter.map(|filter| filters.read(filter, GivenIn::XPathFilter, schema)).transpose()?,
         config: get.config,
         origins: get.origins.map(|origins| self::origins(&origins, schema)).transpose()?,
         depth: get.max_depth,
@@ -61,7 +61,10 @@ pub(crate) fn compare(
         source: datastore(compare.source),
         target: datastore(compare.target),
         all: compare.all,
-        filter: compare.filter.map(|filter| filters.read(filter, schema)).transpose()?,
+        filter: compare
+            .filter
+            .map(|filter| filters.read(filter, GivenIn::XPathFilter, schema))
+            .transpose()?,
     }))
 }
 
@@ -107,17 +110,19 @@ pub(crate) fn default_operation(operation: netconf::DefaultOperation) -> Default
 }
 
 impl Filters {
-    fn read(&mut self, filter: netconf::Filter, schema: &Schema) -> Result<Filter, Error> {
-        if let Some((_, read)) = self.last.as_deref().filter(|(last, _)| *last == filter) {
+    fn read(&mut self, filter: netconf::Filter, given_in: GivenIn, schema: &Schema) -> Result<Filter, Error> {
+        if let Some((last, last_in, read)) = self.last.as_deref()
+            && (last, *last_in) == (&filter, given_in)
+        {
             return Ok(read.clone());
         }
         let read = match &filter {
             netconf::Filter::Subtree(element) => Filter::subtree(schema, element.as_str()),
             netconf::Filter::XPath { select, namespaces } => {
-                Filter::xpath(schema, select.clone(), namespaces.clone())
+                Filter::xpath(schema, given_in, select.clone(), namespaces.clone())
             }
         }?;
-        self.last = (length(&filter) <= KEPT).then(|| Box::new((filter, read.clone())));
+        self.last = (length(&filter) <= KEPT).then(|| Box::new((filter, given_in, read.clone())));
         Ok(read)
     }
 }
