@@ -15,10 +15,11 @@ use crate::private::{Detached, Privates};
 use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
+use crate::space::{Space, Weight};
 use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
 use cats_yang_tree::error::{Error, in_one_answer};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{ChangeSet, Tree};
+use cats_yang_tree::{ChangeSet, Tree, unshared};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,6 +67,11 @@ pub struct Core {
     pub(crate) running: Tree,
     /// The shared one.
     pub(crate) candidate: Tree,
+    /// What the shared candidate takes beside running.
+    pub(crate) candidate_weight: Weight,
+    /// What running takes.
+    pub(crate) running_bytes: usize,
+    pub(crate) space: Space,
     pub(crate) privates: Privates,
     pub(crate) detached: Detached,
     pub(crate) sessions: Sessions,
@@ -112,6 +118,9 @@ impl Core {
             facts,
             revision,
             candidate: running.clone(),
+            candidate_weight: Weight::default(),
+            running_bytes: unshared(&running, &Tree::new()),
+            space: Space::default(),
             privates: Privates::new(),
             detached: Detached::default(),
             running,

@@ -36,7 +36,7 @@ impl Core {
                 return self.begin_writing(session, edited, errors);
             }
             (Some(edited), Datastore::Candidate) if !test_only => {
-                self.set_candidate(session, edited, &settled);
+                self.set_candidate(session, edited, &settled)?;
             }
             (Some(_) | None, _) => {}
         }
@@ -81,7 +81,7 @@ impl Core {
             Datastore::Running => self.begin_writing(session, new, Vec::new()),
             Datastore::Candidate => {
                 let settled = self.open_conflicts(session);
-                self.set_candidate(session, new, &settled);
+                self.set_candidate(session, new, &settled)?;
                 Ok(Some(Reply::Ok))
             }
         }

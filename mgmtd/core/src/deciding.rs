@@ -76,6 +76,7 @@ impl Core {
             return Ok(self.commit_nothing(cause, now));
         }
         self.access(session).may_change(&tip, &candidate)?;
+        self.running_may_become(&candidate)?;
         self.begin(cause, candidate);
         Ok(None)
     }
@@ -92,6 +93,7 @@ impl Core {
             self.answer(Answer { session, result, before: None });
             return Ok(None);
         }
+        self.running_may_become(&new)?;
         let cause = Cause::Running { session, by: self.author(session), errors };
         self.begin(cause, new);
         Ok(None)
@@ -218,6 +220,7 @@ impl Core {
             // A candidate without changes of its own goes along.
             let follows = !cause.reads_candidate() && self.candidate == self.running;
             self.revision = commit.revision;
+            self.running_bytes = self.running_bytes_with(&commit.new);
             self.running = commit.new.clone();
             if follows {
                 self.candidate = self.running.clone();

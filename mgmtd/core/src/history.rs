@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::monitoring::date_and_time;
 use crate::output::{Author, CommitRecord, Kind, Output};
 use crate::reading::{Reading, Selection};
+use crate::space::Step;
 use crate::types::{Datastore, Reply, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{ChangeSet, Defaults, Tree};
@@ -192,9 +193,10 @@ impl Core {
         }
         let candidate = self.tree(session, Datastore::Candidate);
         self.access(session).may_change(&candidate, tree)?;
+        self.may_become(session, Step::between(&candidate, tree))?;
         // A private candidate begins anew: what it was told of others' changes is about what is replaced.
         self.delete_private(session);
-        self.set_candidate(session, tree.clone(), &BTreeSet::new());
+        self.set_candidate(session, tree.clone(), &BTreeSet::new())?;
         Ok(Reply::Ok)
     }
 }

@@ -30,6 +30,7 @@ mod reading;
 mod reads;
 mod secrets;
 mod session;
+mod space;
 mod state;
 mod types;
 
@@ -47,6 +48,7 @@ pub use reading::{Filter, GivenIn, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
+pub use space::Space;
 pub use types::{
     Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
     ErrorOption, NmdaDatastore, Now, Peer, ReadAs, Reply, Request, Resolution, SessionId, Source, Target,

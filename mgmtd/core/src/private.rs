@@ -14,6 +14,7 @@ pub use detached::Keeping;
 
 use crate::core::Core;
 use crate::session::{lock_denied, lock_denied_for};
+use crate::space::{self, Weight};
 use crate::types::{Datastore, Edit, ReadAs, Reply, Resolution, SessionId};
 use cats_yang_tree::error::{Error, ErrorTag, in_one_answer};
 use cats_yang_tree::ops::{Content, Op};
@@ -37,6 +38,8 @@ pub(crate) struct Private {
     /// Its changes are in a confirmed commit that waits; they come back when that is taken back.
     on_trial: bool,
     told: Told,
+    /// What the tree takes beside running.
+    weight: Weight,
 }
 
 /// The conflicts that its session knows of.
@@ -70,7 +73,21 @@ impl Private {
             locked: false,
             on_trial: false,
             told: Told::default(),
+            weight: Weight::default(),
         }
+    }
+
+    pub(crate) fn weight(&mut self) -> Weight {
+        if self.tree.ptr_eq(&self.base) {
+            self.weight = Weight::default();
+        }
+        self.weight
+    }
+
+    /// What it takes beside running, the configuration that it was made of included.
+    pub(crate) fn measure(&mut self, running: &Tree) -> Weight {
+        self.weight = Weight::of(&self.tree, running).and(Weight::of(&self.base, running));
+        self.weight
     }
 
     fn is_modified(&self) -> bool {
@@ -174,10 +191,19 @@ impl Core {
         }
     }
 
-    /// Replaces what the candidate is to a session; `settled` are the conflicts that this settles.
-    pub(crate) fn set_candidate(&mut self, session: SessionId, tree: Tree, settled: &BTreeSet<InstancePath>) {
+    /// Replaces what the candidate is to a session, where there is room for that; `settled` are the conflicts that this
+    /// settles.
+    pub(crate) fn set_candidate(
+        &mut self,
+        session: SessionId,
+        tree: Tree,
+        settled: &BTreeSet<InstancePath>,
+    ) -> Result<(), Vec<Error>> {
+        let step = space::Step::between(&self.tree(session, Datastore::Candidate), &tree);
+        self.may_become(session, step)?;
         match self.private(session) {
             Some(private) => {
+                private.weight = private.weight().then(step);
                 private.tree = tree;
                 for place in settled {
                     if let Some(place) = private.told.open.take(place) {
@@ -185,8 +211,12 @@ impl Core {
                     }
                 }
             }
-            None => self.candidate = tree,
+            None => {
+                self.candidate_weight = self.candidate_weight.then(step);
+                self.candidate = tree;
+            }
         }
+        Ok(())
     }
 
     /// The conflicts that its session was told of and did not settle.

@@ -87,6 +87,10 @@ impl Detached {
         self.kept.iter_mut().find(|lost| lost.session == session).map(|lost| &mut lost.private)
     }
 
+    pub(crate) fn with_users(&mut self) -> impl Iterator<Item = (&str, &mut Private)> {
+        self.kept.iter_mut().map(|lost| (lost.user.as_str(), &mut lost.private))
+    }
+
     pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Private> {
         self.kept.iter_mut().map(|lost| &mut lost.private)
     }
