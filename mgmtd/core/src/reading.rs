@@ -193,6 +193,8 @@ fn refused(given_in: GivenIn, error: &XPathError) -> Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     pub(crate) tree: Tree,
+    /// What a component told of itself, which is in it too.
+    pub(crate) state: Option<Tree>,
     /// What was intended, for origins.
     pub(crate) intended: Option<Tree>,
     pub(crate) selection: Selection,
@@ -201,7 +203,7 @@ pub struct Reading {
 
 impl Reading {
     pub(crate) fn new(tree: Tree, selection: Selection, access: Access) -> Self {
-        Self { tree, intended: None, selection, access }
+        Self { tree, state: None, intended: None, selection, access }
     }
 
     /// What the reader sees, ready to be written. In this order: defaults; what the reader may not see goes; depth, and
@@ -212,7 +214,10 @@ impl Reading {
     /// When the filter cannot be evaluated.
     pub fn view<'a>(&self, schema: &'a Schema) -> Result<View<'a>, Vec<Error>> {
         let Selection { config, origins, with_origin, .. } = &self.selection;
-        let mut seen = self.selected(schema)?;
+        let mut seen = match &self.state {
+            None => self.selected(schema, &self.tree)?,
+            Some(state) => self.selected(schema, &self.tree.merged(schema, state))?,
+        };
         if let Some(config) = config {
             seen = seen.config(*config);
         }
@@ -229,7 +234,8 @@ impl Reading {
     /// too much. None is no answer.
     pub fn view_at_once<'a>(&self, schema: &'a Schema) -> Option<View<'a>> {
         let Selection { filter, config, origins, depth, with_origin, defaults } = &self.selection;
-        if !self.access.reads_all() || config.is_some() || origins.is_some() || *with_origin {
+        let whole = self.access.reads_all() && self.state.is_none();
+        if !whole || config.is_some() || origins.is_some() || *with_origin {
             return None;
         }
         let all = view(&self.tree, schema, *defaults).depth(*depth);
@@ -241,15 +247,15 @@ impl Reading {
     }
 
     /// The part that the filter selects of what may be read.
-    fn selected<'a>(&self, schema: &'a Schema) -> Result<View<'a>, Vec<Error>> {
+    fn selected<'a>(&self, schema: &'a Schema, tree: &Tree) -> Result<View<'a>, Vec<Error>> {
         let Selection { filter, depth, defaults, .. } = &self.selection;
-        let all = view(&self.tree, schema, *defaults);
+        let all = view(tree, schema, *defaults);
         if self.access.reads_all() {
             return Ok(match filter {
                 None => all.depth(*depth),
                 Some(Filter::Subtree(filter)) => all.depth(*depth).filter(filter),
                 Some(Filter::XPath(filter)) => {
-                    let places = filter.places(schema, &self.tree, Accessible::of_view(*defaults))?;
+                    let places = filter.places(schema, tree, Accessible::of_view(*defaults))?;
                     all.depth(*depth).at(&places)
                 }
             });

@@ -67,12 +67,11 @@ impl Core {
         Ok(Some(Reply::Data(Reading::new(self.configuration(session, datastore), selection, access))))
     }
 
-    /// A component's state, as answer to an [`Output::ReadState`].
-    pub fn handle_state(&mut self, ticket: Ticket, state: Result<Vec<Value>, Error>) {
+    /// A component's state, as answer to an [`Output::ReadState`]. Whoever answers the session merges it with the rest.
+    pub fn handle_state(&mut self, ticket: Ticket, state: Result<Tree, Vec<Error>>) {
         let Some(read) = self.reads.take(ticket) else { return };
         let answer = state
-            .map_err(|error| vec![error])
-            .and_then(|pages| self.operational(read.session, Some(&pages), read.selection))
+            .and_then(|state| self.operational(read.session, Some(state), read.selection))
             .map(|reading| answer(reading, read.compared));
         self.reply(read.session, answer);
     }
@@ -80,7 +79,7 @@ impl Core {
     fn operational(
         &mut self,
         session: SessionId,
-        pages: Option<&[Value]>,
+        state: Option<Tree>,
         selection: Selection,
     ) -> Result<Reading, Vec<Error>> {
         let access = self.access(session);
@@ -89,12 +88,9 @@ impl Core {
         let library = self.library.as_ref().map_err(Clone::clone)?;
         let wanted = |node| filter.is_none_or(|filter| filter.touches(schema, node));
         let tree = self.running.with_tops_of(library, wanted);
-        let mut tree = merge(schema, &tree, &self.own_state(session, filter))?;
-        for page in pages.unwrap_or_default() {
-            tree = merge(schema, &tree, page)?;
-        }
+        let tree = merge(schema, &tree, &self.own_state(session, filter))?;
         let intended = Some(self.running.clone());
-        Ok(Reading { intended, ..Reading::new(tree, selection, access) })
+        Ok(Reading { state, intended, ..Reading::new(tree, selection, access) })
     }
 
     /// The parts of this daemon's state that the filter may select.

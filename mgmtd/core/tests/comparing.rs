@@ -100,7 +100,7 @@ fn with_state(node: &mut Node, session: SessionId, compare: Compare) -> Vec<Patc
     node.send(session, Request::Compare(compare));
     let Some(Output::ReadState { ticket, .. }) = node.told.pop() else { panic!("no state was asked for") };
     let page = serde_json::json!({ "probe-bench:bench": { "counters": { "seen": 9 } } });
-    node.core.handle_state(ticket, Ok(vec![page]));
+    node.state(ticket, page);
     node.pass(std::time::Duration::ZERO);
     match node.reply(session) {
         Some(Reply::Comparison(comparison)) => comparison.edits(&node.schema).unwrap().unwrap(),

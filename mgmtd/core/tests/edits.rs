@@ -312,7 +312,7 @@ fn get_shows_running_and_what_the_component_tells_for_the_filters_paths() {
     };
     assert_eq!(paths, vec!["/probe-bench:bench/counters"]);
     let page = serde_json::json!({ "probe-bench:bench": { "counters": { "seen": 9 } } });
-    node.core.handle_state(ticket, Ok(vec![page]));
+    node.state(ticket, page);
     node.pass(std::time::Duration::ZERO);
     let Some(Reply::Data(reading)) = node.reply(a) else { panic!("data") };
     let xml = reading.to_xml(&node.schema).unwrap();
@@ -342,7 +342,7 @@ fn entries_that_the_filter_names_by_key_are_asked_for_alone() {
         );
         let Some(Output::ReadState { paths, ticket, .. }) = node.told.pop() else { panic!("{content}") };
         assert_eq!(paths, asked, "{content}");
-        node.core.handle_state(ticket, Ok(vec![]));
+        node.state(ticket, serde_json::json!({}));
     }
 }
 
@@ -361,7 +361,7 @@ fn a_component_that_does_not_tell_its_state_is_an_error_and_not_silence() {
     node.send(a, get(Some(COUNTERS)));
     let Some(Output::ReadState { ticket, .. }) = node.told.pop() else { panic!() };
     let error = Error::application(ErrorTag::ResourceDenied, "busy");
-    node.core.handle_state(ticket, Err(error.clone()));
+    node.core.handle_state(ticket, Err(vec![error.clone()]));
     node.pass(std::time::Duration::ZERO);
     assert_eq!(node.reply(a), Some(Reply::Errors(vec![error])));
 }

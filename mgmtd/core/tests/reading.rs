@@ -125,7 +125,7 @@ fn a_component_is_asked_only_for_what_an_xpath_filter_may_read() {
         match (node.told.pop(), asked) {
             (Some(Output::ReadState { ticket, component: ComponentId(1), paths }), Some(asked)) => {
                 assert_eq!(paths, asked, "{select}");
-                node.core.handle_state(ticket, Ok(vec![]));
+                node.state(ticket, serde_json::json!({}));
                 node.pass(std::time::Duration::ZERO);
             }
             (None, None) => {}
@@ -204,7 +204,7 @@ fn operational(node: &mut Node, session: SessionId, selection: Selection) -> Str
             "item": [{ "name": "a", "hits": 7 }, { "name": "z", "hits": 0 }],
             "counters": { "seen": 9 },
         } });
-        node.core.handle_state(ticket, Ok(vec![page]));
+        node.state(ticket, page);
         node.pass(std::time::Duration::ZERO);
     }
     match node.reply(session) {

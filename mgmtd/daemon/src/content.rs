@@ -58,12 +58,13 @@ pub(crate) fn replay(schema: &Schema, tree: &Tree, changes: &[u8]) -> Result<Tre
     ChangeSet::from_records(schema, tree, &records)?.apply(tree, schema)
 }
 
-/// The pages of an engine's state.
+/// State with one more page of what the engine tells.
 ///
 /// # Errors
-/// When one is no JSON.
-pub(crate) fn parse_state(pages: &[Vec<u8>]) -> Result<Vec<Value>, Error> {
-    pages.iter().map(|page| serde_json::from_slice(page).map_err(|error| unreadable(&error))).collect()
+/// When it is no JSON, or what it says does not fit the schema.
+pub(crate) fn with_page(schema: &Schema, state: &Tree, page: &[u8]) -> Result<Tree, Vec<Error>> {
+    let page: Value = serde_json::from_slice(page).map_err(|error| vec![unreadable(&error)])?;
+    edit(state, schema, Ops::from_state_json(schema, &page)?)
 }
 
 fn unreadable(error: &serde_json::Error) -> Error {

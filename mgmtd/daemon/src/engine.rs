@@ -2,17 +2,23 @@
 //!
 //! It comes and goes without harm: each connection is another component to the core, which brings it up to date.
 
+mod state;
+
+use crate::content;
 use crate::hub::{HubSender, Input};
 use cats_engine_wire::management::management_client::ManagementClient;
 use cats_engine_wire::management::{
-    Abort, Apply, Attach, Attached, Change, Error as WireError, FromEngine, FromManagement, GetStateRequest,
-    Prepare, Snapshot, change::Operation, from_engine, from_management,
+    Abort, Apply, Attach, Attached, Change, Error as WireError, FromEngine, FromManagement, Prepare,
+    Snapshot, change::Operation, from_engine, from_management,
 };
 use cats_engine_wire::{MAX_MESSAGE, SNAPSHOT_CHUNK};
-use cats_mgmtd_core::{ComponentId, READ_TIMEOUT, Ticket};
+use cats_mgmtd_core::{ComponentId, Ticket};
 use cats_yang_tree::diff::{Record, RecordOperation};
 use cats_yang_tree::error::{self, Error, ErrorTag};
+use cats_yang_tree::schema::Schema;
+use cats_yang_tree::{ChangeSet, Tree};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
@@ -25,62 +31,67 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// How long the engine may take to answer the attach.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Messages that may wait for the engine; the core sends at most one commit and one snapshot at a time, so a full
-/// queue means an engine that does not read, and ends the connection.
+/// Messages that may wait for the engine besides the reads, of which each session has one; the core sends at most one
+/// commit and one snapshot at a time, so a full queue means an engine that does not read, and ends the connection.
 const QUEUE: usize = 32;
 
-/// State in one answer to `get` at most, bytes of JSON.
-const MAX_STATE: usize = 256 << 20;
+/// So many changes are put into words where the connection is served: to make a thread of its own for it costs more.
+const FEW: usize = 64;
 
 /// Changes in one `Prepare` message.
 const CHANGES_A_MESSAGE: usize = 4096;
 
-/// What the hub tells the engine.
+/// What the hub tells the engine. The words for it are made here, in the connection's own time.
 #[derive(Debug)]
 pub(crate) enum ToEngine {
     /// Prepare these changes.
-    Prepare { revision: u64, base: u64, changes: Vec<Change> },
+    Prepare { revision: u64, base: u64, changes: Arc<ChangeSet> },
     /// Act on what is prepared.
     Apply { revision: u64 },
     /// Forget what is prepared.
     Abort { revision: u64 },
-    /// The whole configuration as RFC 7951 JSON.
-    Snapshot { revision: u64, config: Vec<u8> },
+    /// The whole configuration.
+    Snapshot { revision: u64, tree: Tree },
     /// Read state.
     ReadState { ticket: Ticket, paths: Vec<String> },
 }
 
-/// What names our configuration to the engine.
+/// What a connection goes by.
 #[derive(Debug, Clone)]
-pub(crate) struct Identity {
+pub(crate) struct Settings {
+    pub(crate) socket: PathBuf,
+    /// Names our configuration to the engine, with the next.
     pub(crate) content_id: String,
     pub(crate) datastore_id: String,
+    pub(crate) schema: Arc<Schema>,
+    /// So many may read at once.
+    pub(crate) sessions: usize,
 }
 
-/// Keeps a connection to the engine at `socket` until the hub is gone.
-pub(crate) async fn run(socket: PathBuf, identity: Identity, revision: watch::Receiver<u64>, hub: HubSender) {
+/// Keeps a connection to the engine until the hub is gone.
+pub(crate) async fn run(settings: Settings, revision: watch::Receiver<u64>, hub: HubSender) {
     let mut wait = BACKOFF.0;
     let mut next = 0;
     loop {
         let component = ComponentId(next);
         let attach = Attach {
-            content_id: identity.content_id.clone(),
-            datastore_id: identity.datastore_id.clone(),
+            content_id: settings.content_id.clone(),
+            datastore_id: settings.datastore_id.clone(),
             revision: *revision.borrow(),
         };
-        match open(&socket, attach).await {
+        match open(&settings.socket, attach).await {
             Ok((attached, live)) => {
                 next = next.wrapping_add(1);
                 wait = BACKOFF.0;
                 tracing::info!(version = %attached.version, "the engine is connected");
-                let why = live.serve(attached, &hub, component).await;
+                let why = live.serve(attached, &settings, (&hub, component)).await;
                 tracing::warn!(%why, "the connection to the engine is lost");
                 if hub.send(Input::EngineGone { component }).await.is_err() {
                     return;
                 }
             }
             Err(why) => {
-                tracing::debug!(%why, socket = %socket.display(), "the engine is not reachable");
+                tracing::debug!(%why, socket = %settings.socket.display(), "the engine is not reachable");
                 wait = (wait * 2).min(BACKOFF.1);
             }
         }
@@ -128,8 +139,13 @@ async fn open(socket: &Path, attach: Attach) -> Result<(Attached, Live), String>
 
 impl Live {
     /// Carries messages both ways; returns why it ended.
-    async fn serve(mut self, attached: Attached, hub: &HubSender, component: ComponentId) -> String {
-        let (commands, mut receiver) = mpsc::channel(QUEUE);
+    async fn serve(
+        mut self,
+        attached: Attached,
+        settings: &Settings,
+        (hub, component): (&HubSender, ComponentId),
+    ) -> String {
+        let (commands, mut receiver) = mpsc::channel(QUEUE + settings.sessions);
         let Attached { revision, needs_snapshot, nodes, .. } = attached;
         let holds = (!needs_snapshot).then_some(revision);
         if hub.send(Input::EngineAttached { component, holds, nodes, commands }).await.is_err() {
@@ -138,7 +154,9 @@ impl Live {
         loop {
             tokio::select! {
                 command = receiver.recv() => match command {
-                    Some(command) => if let Err(why) = self.tell(command, hub).await { return why },
+                    Some(command) => {
+                        if let Err(why) = self.tell(command, hub, &settings.schema).await { return why }
+                    }
                     None => return "it does not take what it is sent".to_owned(),
                 },
                 message = self.from_engine.message() => match message {
@@ -155,23 +173,58 @@ impl Live {
         }
     }
 
-    async fn tell(&mut self, command: ToEngine, hub: &HubSender) -> Result<(), String> {
-        let messages = match command {
-            ToEngine::Prepare { revision, base, changes } => prepares(revision, base, changes),
-            ToEngine::Apply { revision } => vec![from_management::Message::Apply(Apply { revision })],
-            ToEngine::Abort { revision } => vec![from_management::Message::Abort(Abort { revision })],
-            ToEngine::Snapshot { revision, config } => snapshot(revision, &config),
-            ToEngine::ReadState { ticket, paths } => {
-                tokio::spawn(read_state(self.client.clone(), ticket, paths, hub.clone()));
-                return Ok(());
+    async fn tell(&mut self, command: ToEngine, hub: &HubSender, schema: &Arc<Schema>) -> Result<(), String> {
+        match command {
+            ToEngine::Prepare { revision, base, changes } => {
+                let (schema, few) = (Arc::clone(schema), changes.changes.len() <= FEW);
+                let changes = elsewhere(few, move || wire_changes(&schema, &changes)).await?;
+                self.send(prepares(revision, base, changes)).await
             }
-        };
+            ToEngine::Apply { revision } => {
+                self.send([from_management::Message::Apply(Apply { revision })]).await
+            }
+            ToEngine::Abort { revision } => {
+                self.send([from_management::Message::Abort(Abort { revision })]).await
+            }
+            ToEngine::Snapshot { revision, tree } => {
+                let schema = Arc::clone(schema);
+                let config = elsewhere(false, move || content::to_json(&schema, &tree).into_bytes()).await?;
+                self.send(snapshot(revision, config)).await
+            }
+            ToEngine::ReadState { ticket, paths } => {
+                let (schema, hub) = (Arc::clone(schema), hub.clone());
+                tokio::spawn(state::read(self.client.clone(), (ticket, paths), schema, hub));
+                Ok(())
+            }
+        }
+    }
+
+    async fn send(
+        &mut self,
+        messages: impl IntoIterator<Item = from_management::Message, IntoIter: Send>,
+    ) -> Result<(), String> {
         for message in messages {
             let message = FromManagement { message: Some(message) };
             self.to_engine.send(message).await.map_err(|_| "it closed the stream".to_owned())?;
         }
         Ok(())
     }
+}
+
+/// Does work that takes time on a thread that may block, or here where it is little.
+async fn elsewhere<T: Send + 'static>(
+    little: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    if little {
+        return Ok(work());
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| "what it is to follow could not be put into words, by a fault of ours".to_owned())
+}
+
+fn wire_changes(schema: &Schema, changes: &ChangeSet) -> Vec<Change> {
+    changes.records_in_text(schema).into_iter().map(change).collect()
 }
 
 async fn connect(socket: PathBuf) -> Result<Channel, tonic::transport::Error> {
@@ -206,15 +259,14 @@ fn prepares(revision: u64, base: u64, changes: Vec<Change>) -> Vec<from_manageme
         .collect()
 }
 
-fn snapshot(revision: u64, config: &[u8]) -> Vec<from_management::Message> {
-    let mut chunks: Vec<Vec<u8>> = config.chunks(SNAPSHOT_CHUNK).map(<[u8]>::to_vec).collect();
-    if chunks.is_empty() {
-        chunks.push(Vec::new());
-    }
-    let last = chunks.len() - 1;
-    let message =
-        |(at, chunk)| from_management::Message::Snapshot(Snapshot { revision, chunk, last: at == last });
-    chunks.into_iter().enumerate().map(message).collect()
+/// A document in pieces, of which an empty one has one too.
+fn snapshot(revision: u64, config: Vec<u8>) -> impl Iterator<Item = from_management::Message> + Send {
+    let pieces = config.len().div_ceil(SNAPSHOT_CHUNK).max(1);
+    (0..pieces).map(move |at| {
+        let rest = config.get(at * SNAPSHOT_CHUNK..).unwrap_or_default();
+        let chunk = rest.get(..SNAPSHOT_CHUNK).unwrap_or(rest).to_vec();
+        from_management::Message::Snapshot(Snapshot { revision, chunk, last: at + 1 == pieces })
+    })
 }
 
 fn heard(message: FromEngine, component: ComponentId) -> Option<Input> {
@@ -275,41 +327,8 @@ pub(crate) fn tag_of(name: &str) -> ErrorTag {
     all.into_iter().find(|tag| tag.to_string() == name).unwrap_or(Tag::OperationFailed)
 }
 
-/// Reads all pages, and hands the hub each as one JSON document. The core has given up waiting after the time-out.
-async fn read_state(client: ManagementClient<Channel>, ticket: Ticket, paths: Vec<String>, hub: HubSender) {
-    let Ok(result) = tokio::time::timeout(READ_TIMEOUT, read_pages(client, paths)).await else { return };
-    // A hub that is gone needs no answer.
-    let _ = hub.send(Input::State { ticket, result }).await;
-}
-
-async fn read_pages(
-    mut client: ManagementClient<Channel>,
-    paths: Vec<String>,
-) -> Result<Vec<Vec<u8>>, Error> {
-    let mut pages: Vec<Vec<u8>> = Vec::new();
-    let mut page = String::new();
-    loop {
-        let request = GetStateRequest { paths: paths.clone(), limit: 0, page };
-        let reply = client.get_state(request).await.map_err(|status| {
-            let message = format!("the engine did not give its state: {}", status.message());
-            Error::application(ErrorTag::OperationFailed, message)
-        })?;
-        let reply = reply.into_inner();
-        pages.push(reply.json);
-        if pages.iter().map(Vec::len).sum::<usize>() > MAX_STATE {
-            let message =
-                format!("the engine's state has more than {MAX_STATE} bytes: ask with a narrower filter");
-            return Err(Error::application(ErrorTag::TooBig, message));
-        }
-        page = reply.next_page;
-        if page.is_empty() {
-            return Ok(pages);
-        }
-    }
-}
-
 /// One change on the wire.
-pub(crate) fn change(record: Record<String>) -> Change {
+fn change(record: Record<String>) -> Change {
     let operation = match record.operation {
         RecordOperation::Create | RecordOperation::Replace => Operation::Set,
         RecordOperation::Delete => Operation::Delete,

@@ -3,13 +3,12 @@
 //! It never waits for anybody but that channel: what it sends goes by `try_send` into queues that are sized so
 //! that they are never full while their readers live, so no circle of waiting can form.
 
-use crate::engine::{self, ToEngine};
+use crate::engine::ToEngine;
 use crate::files::Files;
 use crate::limits::Limits;
 use crate::logins::Logins;
 use crate::rules::Rules;
-use crate::{content, oracle, recorder};
-use cats_engine_wire::management::Change;
+use crate::{oracle, recorder};
 use cats_mgmtd_core::{
     Attachment, ComponentId, Config, Core, End, Event, Now, Output, Peer, Reply, Request, SessionId, Ticket,
 };
@@ -96,7 +95,7 @@ pub(crate) enum Input {
     },
     State {
         ticket: Ticket,
-        result: Result<Vec<Vec<u8>>, Error>,
+        result: Result<Tree, Vec<Error>>,
     },
     EngineAttached {
         component: ComponentId,
@@ -256,10 +255,7 @@ impl Hub {
             Input::Stored { ticket, result } => self.core.handle_stored(ticket, result),
             Input::Recalled { ticket, result } => self.core.handle_recalled(ticket, result),
             Input::Forgotten { before } => self.core.handle_forgotten(before),
-            Input::State { ticket, result } => {
-                let state = result.and_then(|pages| content::parse_state(&pages));
-                self.core.handle_state(ticket, state);
-            }
+            Input::State { ticket, result } => self.core.handle_state(ticket, result),
             Input::EngineAttached { component, holds, nodes, commands } => {
                 self.engines.insert(component, commands);
                 self.core.handle_attached(Attachment { component, name: ENGINE.to_owned(), holds, nodes });
@@ -322,14 +318,16 @@ impl Hub {
                 self.core.handle_checked(ticket, errors, now());
             }
             Output::Prepare { component, revision, base, changes } => {
-                let changes = wire_changes(&self.schema, &changes);
                 self.tell(component, ToEngine::Prepare { revision, base, changes });
             }
-            Output::Apply { component, revision } => self.tell(component, ToEngine::Apply { revision }),
-            Output::Abort { component, revision } => self.tell(component, ToEngine::Abort { revision }),
+            Output::Apply { component, revision } => {
+                self.tell(component, ToEngine::Apply { revision });
+            }
+            Output::Abort { component, revision } => {
+                self.tell(component, ToEngine::Abort { revision });
+            }
             Output::Snapshot { component, revision, tree } => {
-                let config = content::to_json(&self.schema, &tree).into_bytes();
-                self.tell(component, ToEngine::Snapshot { revision, config });
+                self.tell(component, ToEngine::Snapshot { revision, tree });
             }
             Output::Record { ticket, group } => {
                 if self.workers.recorder.try_send(recorder::Job::Group { ticket, group }).is_err() {
@@ -454,9 +452,4 @@ fn overloaded(what: &str) -> Error {
         ErrorTag::ResourceDenied,
         format!("{what} is busy or has stopped: retry, then see the log"),
     )
-}
-
-fn wire_changes(schema: &Schema, changes: &ChangeSet) -> Vec<Change> {
-    let records = changes.records_in_text(schema).into_iter();
-    records.map(engine::change).collect()
 }

@@ -80,11 +80,10 @@ async fn run(args: Args) -> Result<(), StartError> {
     std::fs::create_dir_all(&args.run_dir)
         .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
     let ready_file = ReadyFile::new(&args.run_dir)?;
-    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id, archive } =
+    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, engine, archive } =
         startup::prepare(&args)?;
     let (sender, inputs) = hub::channel();
     let (revision, revisions) = watch::channel(store.revision());
-    let identity = engine::Identity { content_id, datastore_id: store.instance().to_owned() };
     let thread = |what: &'static str| StartError::system(format!("cannot start the {what} thread"));
     let oracle = oracle::start(compiled, Arc::clone(&schema), startup::sessions(&args), sender.clone())
         .map_err(thread("oracle"))?;
@@ -112,8 +111,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     });
     let (alive, sessions) = mpsc::channel(1);
     let listeners = listen(&args, (shared, admission), access, alive).await?;
-    let socket = args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock"));
-    tokio::spawn(engine::run(socket, identity, revisions, sender.clone()));
+    tokio::spawn(engine::run(engine, revisions, sender.clone()));
     ready_file.announce()?;
     tracing::info!(run_dir = %args.run_dir.display(), "ready");
     tokio::select! {

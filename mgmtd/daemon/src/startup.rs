@@ -6,7 +6,7 @@ use crate::logins::Logins;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
 use crate::waiting::{self, Waiting};
-use crate::{content, hub, oracle, random, retrieval};
+use crate::{content, engine, hub, oracle, random, retrieval};
 use cats_mgmtd_core::{Core, Facts, Limits, ModuleText};
 use cats_mgmtd_netconf::names::{BASE_1_0, BASE_1_1};
 use cats_mgmtd_store::{Options, Recovered, Store, StoreError};
@@ -85,7 +85,7 @@ pub(crate) struct Ready {
     pub(crate) store: Store,
     pub(crate) boot: String,
     pub(crate) capabilities: Vec<String>,
-    pub(crate) content_id: String,
+    pub(crate) engine: engine::Settings,
     pub(crate) archive: Archive,
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
             "the stored configuration was taken over into the present modules"
         );
     }
-    let content_id = compiled.content_id().to_owned();
+    let engine = to_engine(args, compiled.content_id(), instance, &schema);
     let capabilities = capabilities(&schema, &compiled, args);
     let facts = facts(&schema, &compiled, &capabilities, args);
     let mut core = Core::new(facts, running, store.revision(), now);
@@ -137,7 +137,17 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     if let Some(Waiting { pending, base, .. }) = waiting {
         core.resume(pending, base, now);
     }
-    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, content_id, archive })
+    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, engine, archive })
+}
+
+fn to_engine(args: &Args, content_id: &str, datastore_id: String, schema: &Arc<Schema>) -> engine::Settings {
+    engine::Settings {
+        socket: args.engine.clone().unwrap_or_else(|| args.run_dir.join("engine.sock")),
+        content_id: content_id.to_owned(),
+        datastore_id,
+        schema: Arc::clone(schema),
+        sessions: sessions(args),
+    }
 }
 
 fn modules(args: &Args) -> Result<Vec<ModuleSource>, StartError> {

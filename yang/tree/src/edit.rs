@@ -1,5 +1,6 @@
 //! Applying [`Ops`] to a [`Tree`].
 
+mod merge;
 mod share;
 
 use share::share;
@@ -133,7 +134,7 @@ impl Editor<'_> {
                 self.fail(Error::application(ErrorTag::InvalidValue, what));
                 return;
             }
-            self.store(branch, op.node, data);
+            store(self.schema, branch, op.node, data);
         }
     }
 
@@ -167,7 +168,7 @@ impl Editor<'_> {
             }
             return;
         }
-        self.store(branch, op.node, Data::Container(new));
+        store(self.schema, branch, op.node, Data::Container(new));
     }
 
     fn entry(&mut self, branch: &mut Arc<Branch>, op: &Op, key: Key, children: Vec<Op>) {
@@ -197,7 +198,7 @@ impl Editor<'_> {
         if old.is_none_or(|old| !Arc::ptr_eq(&old, &new)) {
             if branch.get(op.node).is_none() {
                 let entries = Entries::new(self.schema.is_user_ordered(op.node));
-                self.store(branch, op.node, Data::List(Arc::new(entries)));
+                store(self.schema, branch, op.node, Data::List(Arc::new(entries)));
             }
             if let Some(Data::List(entries)) = child_mut(branch, op.node) {
                 Arc::make_mut(entries).set(key.clone(), new);
@@ -237,7 +238,7 @@ impl Editor<'_> {
         if !exists {
             if branch.get(op.node).is_none() {
                 let entries = Entries::new(self.schema.is_user_ordered(op.node));
-                self.store(branch, op.node, Data::LeafList(Arc::new(entries)));
+                store(self.schema, branch, op.node, Data::LeafList(Arc::new(entries)));
             }
             if let Some(Data::LeafList(entries)) = child_mut(branch, op.node) {
                 Arc::make_mut(entries).set(key.clone(), value);
@@ -267,20 +268,20 @@ impl Editor<'_> {
         let error = error.with(ErrorInfo::BadAttribute(attribute.to_owned()));
         self.fail(error.with(ErrorInfo::BadElement(name)));
     }
+}
 
-    /// Sets a child; what stands in other cases of its choices goes (RFC 7950 section 7.9).
-    fn store(&self, branch: &mut Arc<Branch>, node: NodeId, data: Data) {
-        let branch = Arc::make_mut(branch);
-        if self.schema.case_of(node).is_some() {
-            let mine = cases(self.schema, node);
-            branch.children.retain(|child| {
-                let theirs = cases(self.schema, child.id);
-                !theirs.iter().any(|(choice, case)| mine.iter().any(|(a, b)| a == choice && b != case))
-            });
-        }
-        let presence = matches!(data, Data::Container(_)) && !self.schema.is_non_presence(node);
-        branch.put(Child { id: node, default: false, presence, data });
+/// Sets a child; what stands in other cases of its choices goes (RFC 7950 section 7.9).
+fn store(schema: &Schema, branch: &mut Arc<Branch>, node: NodeId, data: Data) {
+    let branch = Arc::make_mut(branch);
+    if schema.case_of(node).is_some() {
+        let mine = cases(schema, node);
+        branch.children.retain(|child| {
+            let theirs = cases(schema, child.id);
+            !theirs.iter().any(|(choice, case)| mine.iter().any(|(a, b)| a == choice && b != case))
+        });
     }
+    let presence = matches!(data, Data::Container(_)) && !schema.is_non_presence(node);
+    branch.put(Child { id: node, default: false, presence, data });
 }
 
 /// The `(choice, case)` pairs that a data node stands in, inside out.

@@ -102,6 +102,22 @@ proptest! {
     }
 
     #[test]
+    fn a_tree_is_merged_as_the_edit_does_that_merges_all_of_it(a in steps(), b in steps(), independent in any::<bool>()) {
+        let schema = bench::schema();
+        let old = after(&schema, &Tree::new(), &a);
+        let base = if independent { Tree::new() } else { old.clone() };
+        let new = after(&schema, &base, &b);
+        let config = format!("<config>{}</config>", text(&schema, &new));
+        let ops = Ops::from_xml_str(&schema, &config, DefaultOperation::Merge).expect("our XML is good");
+        let wanted = edit(&old, &schema, ops).expect("it fits");
+        let merged = old.merged(&schema, &new);
+        prop_assert_eq!(text(&schema, &merged), text(&schema, &wanted));
+        prop_assert_eq!(&merged, &wanted);
+        prop_assert!(diff(&wanted, &merged).is_empty());
+        prop_assert_eq!(new.merged(&schema, &Tree::new()), new);
+    }
+
+    #[test]
     fn xml_and_json_read_back_as_they_were_written(a in steps()) {
         let schema = bench::schema();
         let tree = after(&schema, &Tree::new(), &a);

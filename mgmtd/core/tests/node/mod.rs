@@ -11,7 +11,7 @@ use cats_mgmtd_core::{
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::schema::Schema;
-use cats_yang_tree::{ChangeSet, Defaults, Tree, diff, validate, view};
+use cats_yang_tree::{ChangeSet, Defaults, Ops, Tree, diff, validate, view};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -198,6 +198,12 @@ impl Node {
     pub fn planned(&mut self, component: u32) {
         self.core.handle_planned(ComponentId(component), self.now);
         self.run();
+    }
+
+    /// A component's state, as answer to a question.
+    pub fn state(&mut self, ticket: Ticket, state: serde_json::Value) {
+        let ops = Ops::from_state_json(&self.schema, &state).unwrap();
+        self.core.handle_state(ticket, cats_yang_tree::edit(&Tree::new(), &self.schema, ops));
     }
 
     pub fn rejected(&mut self, component: u32, errors: Vec<Error>) {
