@@ -9,9 +9,11 @@ use crate::change::model_change;
 use cats_engine_transport::management::{Change, ConfigId, Edit};
 use cats_engine_types::{Epoch, Revision};
 use cats_yang_model::Config;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The log is written anew when it is so much longer than its snapshot, octets, and twice as long.
@@ -72,8 +74,11 @@ impl Store {
     /// The epoch of this start: the time, and always above the one before.
     pub fn next_epoch(&self, now_ns: u64) -> Result<Epoch, StoreError> {
         let file = self.dir.join("epoch");
-        let last = match fs::read_to_string(&file) {
-            Ok(text) => text.trim().parse::<u64>().map_err(|error| wrap(&file, io::Error::other(error)))?,
+        let last = match read(&file) {
+            Ok(text) => String::from_utf8_lossy(&text)
+                .trim()
+                .parse::<u64>()
+                .map_err(|error| wrap(&file, io::Error::other(error)))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(wrap(&file, error)),
         };
@@ -125,7 +130,7 @@ impl Store {
 
     fn read(&self) -> Result<(ConfigId, Config), StoreError> {
         let file = self.path();
-        let text = match fs::read(&file) {
+        let text = match read(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
             Err(error) => return Err(wrap(&file, error)),
@@ -202,8 +207,21 @@ fn checksum(octets: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |sum, octet| (sum ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// A plain file and nothing else: to open a pipe waits for its other end.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(file)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no plain file: move it away"));
+    }
+    let mut octets = Vec::new();
+    file.read_to_end(&mut octets).map(|_| octets)
+}
+
 fn replace(file: &Path, octets: &[u8], durable: bool) -> Result<(), StoreError> {
     let fresh = file.with_extension("new");
+    // What a crash has left, or anything else.
+    let _ = fs::remove_file(&fresh);
     let written = File::create(&fresh).and_then(|mut out| {
         out.write_all(octets)?;
         if durable { out.sync_all() } else { Ok(()) }
@@ -255,6 +273,26 @@ mod tests {
         fs::write(&file, &whole[..whole.len() - 7]).unwrap();
         let (_, found, read) = Store::open(dir.path()).unwrap();
         assert_eq!((found, read), (id(3), read_after(90)));
+    }
+
+    /// To open a pipe would wait for its other end for ever.
+    #[test]
+    fn a_pipe_in_place_of_a_file_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, ..) = Store::open(dir.path()).unwrap();
+        for name in ["epoch", "config.log"] {
+            let file = dir.path().join(name);
+            let _ = fs::remove_file(&file);
+            assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+            let refused = match name {
+                "epoch" => store.next_epoch(1).map(drop).unwrap_err(),
+                _ => Store::open(dir.path()).map(drop).unwrap_err(),
+            };
+            assert!(
+                refused.to_string().contains(name) && refused.to_string().contains("no plain file"),
+                "{refused}"
+            );
+        }
     }
 
     fn read_after(seconds: u32) -> Config {

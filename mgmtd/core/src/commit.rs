@@ -138,8 +138,10 @@ pub(crate) enum Prepared {
     Waiting,
     /// All that are still connected have a plan.
     Ready(Vec<ComponentId>),
-    /// One refused, or time is up.
+    /// One refused.
     Failed(Vec<Error>),
+    /// Time is up for this one: it counts as lost.
+    Late(ComponentId),
 }
 
 impl Prepare {
@@ -180,26 +182,16 @@ impl Prepare {
         self.planned.retain(|planned| *planned != component);
     }
 
-    pub(crate) fn outcome(&self, components: &Components, now: Instant) -> Prepared {
+    pub(crate) fn outcome(&self, now: Instant) -> Prepared {
         if !self.errors.is_empty() {
             // Not waiting for the others: an abort tells their answers to be late ones.
             return Prepared::Failed(self.errors.clone());
         }
-        if self.waiting.is_empty() {
-            return Prepared::Ready(self.planned.clone());
+        match self.waiting.first() {
+            None => Prepared::Ready(self.planned.clone()),
+            Some(late) if now >= self.deadline => Prepared::Late(*late),
+            Some(_) => Prepared::Waiting,
         }
-        if now < self.deadline {
-            return Prepared::Waiting;
-        }
-        let late = |id: &ComponentId| {
-            let seconds = PREPARE_TIMEOUT.as_secs();
-            let name = components.name(*id);
-            let message = format!(
-                "{name} did not answer within {seconds} s whether it can apply the change: see its log"
-            );
-            Error::application(ErrorTag::OperationFailed, message)
-        };
-        Prepared::Failed(self.waiting.iter().map(late).collect())
     }
 
     fn to_abort(&self) -> Vec<ComponentId> {

@@ -383,7 +383,7 @@ impl Core {
         self.components.meant_for(name).unwrap_or(self.revision)
     }
 
-    /// A component's connection is gone.
+    /// A component's connection is gone, or it does not answer on it.
     pub fn handle_detached(&mut self, component: ComponentId, now: Now) {
         self.components.detach(component, now, &mut self.outputs);
         if let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit {
@@ -392,8 +392,8 @@ impl Core {
         self.advance_prepare(now);
         self.prepare_held(now);
         self.proceed(now);
-        for (session, answer) in self.reads.lost(component) {
-            self.reply(session, answer);
+        for read in self.reads.lost(component) {
+            self.answer_without(read);
         }
     }
 

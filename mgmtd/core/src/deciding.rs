@@ -179,26 +179,17 @@ impl Core {
     }
 
     pub(crate) fn advance_prepare(&mut self, now: Now) {
-        let Some(Commit { stage: Stage::Preparing(prepare), cause, .. }) = &self.commit else { return };
-        match prepare.outcome(&self.components, now.instant) {
+        let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &self.commit else { return };
+        match prepare.outcome(now.instant) {
             Prepared::Waiting => {}
             Prepared::Ready(planned) => self.record_commit(planned, now),
-            Prepared::Failed(errors) if cause.is_way_back() => self.go_without_the_late(&errors, now),
             Prepared::Failed(errors) => self.fail_commit(errors),
+            Prepared::Late(component) => {
+                // It blocks no more than one that is not there, and is brought up to date when it is back.
+                self.outputs.push_back(Output::Disconnect { component });
+                self.handle_detached(component, now);
+            }
         }
-    }
-
-    /// The way back does not wait for ever: who is late gets the whole configuration.
-    fn go_without_the_late(&mut self, errors: &[Error], now: Now) {
-        let Some(Commit { stage: Stage::Preparing(prepare), revision, .. }) = &self.commit else { return };
-        let (late, planned, revision) = (prepare.waiting.clone(), prepare.planned.clone(), *revision);
-        for component in late {
-            self.components.abort(component, revision, &mut self.outputs);
-            let name = self.components.name(component).to_owned();
-            let event = Event::RollbackRefused { component: name, errors: errors.to_vec() };
-            self.outputs.push_back(Output::Event(event));
-        }
-        self.record_commit(planned, now);
     }
 
     /// From here on nothing but the journal can refuse it.

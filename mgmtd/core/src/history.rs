@@ -5,10 +5,10 @@
 use crate::compare::Comparison;
 use crate::core::Core;
 use crate::monitoring::date_and_time;
-use crate::output::{Author, CommitRecord, Kind, Output};
+use crate::output::{Alarm, Author, CommitRecord, Kind, Output};
 use crate::reading::{Reading, Selection};
 use crate::space::Step;
-use crate::types::{Datastore, Reply, SessionId, Ticket};
+use crate::types::{Datastore, Now, Reply, SessionId, Ticket};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::{ChangeSet, Defaults, Tree};
 use serde_json::{Value, json};
@@ -104,9 +104,18 @@ impl History {
 }
 
 impl Core {
-    /// The revisions that were kept when the daemon started, oldest first.
-    pub fn remember(&mut self, kept: Vec<Kept>) {
-        self.history.kept = kept.into();
+    /// The revisions that are kept, oldest first, or why there are none: an alarm meanwhile.
+    pub fn handle_history(&mut self, kept: Result<Vec<Kept>, String>, now: Now) {
+        match kept {
+            Ok(kept) => {
+                self.history.kept = kept.into();
+                self.components.clear_no_history(&mut self.outputs);
+            }
+            Err(reason) => {
+                self.history.kept = VecDeque::new();
+                self.components.replace_alarm(Alarm::NoHistory { reason }, now, &mut self.outputs);
+            }
+        }
     }
 
     /// Revisions before this one are kept no more.

@@ -30,6 +30,8 @@ pub enum Output {
     /// Give a component the whole configuration: [`crate::Core::handle_loaded`] or
     /// [`crate::Core::handle_rejected`].
     Snapshot { component: ComponentId, revision: u64, tree: Tree },
+    /// Close the connection to a component that did not answer in time; the core has forgotten it.
+    Disconnect { component: ComponentId },
     /// Make commits durable, all of them or none: [`crate::Core::handle_recorded`].
     Record { ticket: Ticket, group: Vec<Recorded> },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
@@ -229,6 +231,11 @@ pub enum Alarm {
         /// Its first error.
         reason: String,
     },
+    /// No revisions are kept.
+    NoHistory {
+        /// Why.
+        reason: String,
+    },
     /// A confirmed commit was taken back, and the journal does not take it.
     Unrecorded {
         /// Its error.
@@ -239,12 +246,16 @@ pub enum Alarm {
 /// The name of this program in alarms about itself.
 const OURSELVES: &str = "cats-mgmtd";
 
+/// A component has one alarm at a time, and this one may stand beside the other.
+const HISTORY: &str = "cats-mgmtd history";
+
 impl Alarm {
     /// The name of the component that it is about.
     pub fn component(&self) -> &str {
         match self {
             Alarm::Unreachable { component } | Alarm::OutOfSync { component, .. } => component,
             Alarm::Unrecorded { .. } => OURSELVES,
+            Alarm::NoHistory { .. } => HISTORY,
         }
     }
 
@@ -252,10 +263,15 @@ impl Alarm {
     pub fn text(&self) -> String {
         match self {
             Alarm::Unreachable { component } => format!(
-                "{component} is not connected, so what is committed is not in force: start it, and see its log"
+                "{component} is not connected or does not answer, so what is committed is not in force: start it, and see its \
+                 log"
             ),
             Alarm::OutOfSync { component, reason } => format!(
                 "{component} does not take the running configuration: {reason}. Commit a configuration that it takes"
+            ),
+            Alarm::NoHistory { reason } => format!(
+                "no revisions are kept, so none can be compared or rolled back to: {reason}. They are all there again when \
+                 there is room or the disk is repaired, which is tried each minute"
             ),
             Alarm::Unrecorded { reason } => format!(
                 "the configuration before a confirmed commit is in force again, but cannot be recorded: {reason}. \

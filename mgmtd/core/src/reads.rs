@@ -7,8 +7,8 @@ use cats_yang_tree::error::{Error, ErrorTag};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a component may take for its state.
-pub const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a component may take for all of its state.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One waiting request.
 #[derive(Debug, Clone)]
@@ -44,28 +44,22 @@ impl Reads {
         self.waiting.values().map(|read| (read.deadline, "state")).min_by_key(|(due, _)| *due)
     }
 
+    /// Answers for those that have waited for too long: a component that does answer has too much to say.
     pub(crate) fn expired(&mut self, now: Instant) -> Vec<(SessionId, Result<Reply, Vec<Error>>)> {
+        let seconds = READ_TIMEOUT.as_secs();
         let message =
-            format!("the engine did not give its state within {} s: see its log", READ_TIMEOUT.as_secs());
-        self.fail(|read| read.deadline <= now, &message)
+            format!("the engine's state takes more than {seconds} s to be told: ask with a narrower filter");
+        let error = || vec![Error::application(ErrorTag::OperationFailed, message.clone())];
+        let expired = self.extract(|read| read.deadline <= now);
+        expired.into_iter().map(|read| (read.session, Err(error()))).collect()
     }
 
-    pub(crate) fn lost(&mut self, component: ComponentId) -> Vec<(SessionId, Result<Reply, Vec<Error>>)> {
-        self.fail(|read| read.component == component, "the connection to the engine was lost: retry")
+    /// Those that wait for a component that is lost.
+    pub(crate) fn lost(&mut self, component: ComponentId) -> Vec<Read> {
+        self.extract(|read| read.component == component)
     }
 
-    fn fail(
-        &mut self,
-        which: impl Fn(&Read) -> bool,
-        message: &str,
-    ) -> Vec<(SessionId, Result<Reply, Vec<Error>>)> {
-        let tickets: Vec<_> =
-            self.waiting.iter().filter(|(_, read)| which(read)).map(|(ticket, _)| *ticket).collect();
-        let error = || vec![Error::application(ErrorTag::OperationFailed, message)];
-        tickets
-            .into_iter()
-            .filter_map(|ticket| self.waiting.remove(&ticket))
-            .map(|read| (read.session, Err(error())))
-            .collect()
+    fn extract(&mut self, which: impl Fn(&Read) -> bool) -> Vec<Read> {
+        self.waiting.extract_if(.., |_, read| which(read)).map(|(_, read)| read).collect()
     }
 }

@@ -76,6 +76,13 @@ impl Core {
         self.reply(read.session, answer);
     }
 
+    /// As while no component is connected: what it would tell is absent, and the alarm says why.
+    pub(crate) fn answer_without(&mut self, read: Read) {
+        let Read { session, selection, compared, .. } = read;
+        let answer = self.operational(session, None, selection).map(|reading| answer(reading, compared));
+        self.reply(session, answer);
+    }
+
     fn operational(
         &mut self,
         session: SessionId,

@@ -143,28 +143,53 @@ fn what_a_component_refuses_is_answered_with_its_errors_and_aborted_elsewhere() 
 }
 
 #[test]
-fn a_component_that_does_not_answer_in_time_fails_the_commit_and_its_late_plan_counts_for_nothing() {
+fn a_component_that_does_not_answer_in_time_is_lost_and_commits_go_on_without_it() {
     let mut node = Node::new();
     let a = node.open("ada");
     node.attach(1, Some(0));
     node.ok(a, knob(1));
-    let before = datastores(&mut node, a);
     node.send(a, commit());
     node.pass(PREPARE_TIMEOUT - Duration::from_millis(1));
     assert_eq!(node.reply(a), None);
     assert_eq!(node.core.poll_timeout().map(|(_, what)| what), Some("prepare"));
+    node.told.clear();
     node.pass(Duration::from_millis(1));
-    let error = node::first_error(node.reply(a).expect("a reply"));
-    assert_eq!(error.tag, ErrorTag::OperationFailed);
-    assert!(error.message.contains("engine did not answer within 5 s"), "{}", error.message);
-    assert_eq!(datastores(&mut node, a), before);
-    // The same revision again, while the component has not confirmed the abort of the first attempt.
-    node.send(a, commit());
-    node.planned(1);
-    assert_eq!(node.reply(a), None, "that was the plan of the first attempt");
-    node.aborted(1);
-    node.planned(1);
     assert_eq!(node.reply(a), Some(Reply::Ok));
+    assert!(matches!(node.told[..], [Output::Disconnect { component: ComponentId(1) }]), "{:?}", node.told);
+    assert_eq!(node.alarms(), vec![Alarm::Unreachable { component: "engine".into() }]);
+    // Its late plan counts for nothing, and nobody waits for it.
+    node.planned(1);
+    node.ok(a, knob(2));
+    node.ok(a, commit());
+    node.told.clear();
+    node.attach(2, Some(0));
+    assert!(matches!(node.told[..], [Output::Snapshot { component: ComponentId(2), revision: 2, .. }]));
+    assert_eq!(node.alarms(), vec![]);
+}
+
+#[test]
+fn one_component_that_is_late_does_not_stop_the_others() {
+    let mut node = Node::new();
+    let a = node.open("ada");
+    for component in [1, 2, 3] {
+        node.attach(component, Some(0));
+    }
+    node.ok(a, knob(1));
+    node.send(a, commit());
+    node.planned(2);
+    node.told.clear();
+    node.pass(PREPARE_TIMEOUT);
+    assert_eq!(node.reply(a), Some(Reply::Ok));
+    let told = &node.told[..];
+    let [
+        Output::Disconnect { component: one },
+        Output::Disconnect { component: three },
+        Output::Apply { component, revision: 1 },
+    ] = told
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!((one.0, three.0, component.0), (1, 3, 2));
 }
 
 #[test]

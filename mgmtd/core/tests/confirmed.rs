@@ -420,19 +420,21 @@ fn a_component_that_refuses_the_way_back_gets_the_earlier_configuration_whole() 
         node.pass(seconds(60));
         if late {
             node.pass(PREPARE_TIMEOUT);
-            assert!(matches!(node.told[1], Output::Abort { revision: 3, .. }));
+            assert!(matches!(node.told[1], Output::Disconnect { component: ComponentId(1) }));
+            assert!(matches!(&node.alarms()[..], [Alarm::Unreachable { .. }]));
+            node.attach(2, Some(2));
         } else {
             node.rejected(1, vec![Error::application(ErrorTag::InvalidValue, "no way back")]);
         }
         knob_is(&node, 1);
         let Some(Output::Snapshot { revision: 3, tree, .. }) = node.told.last() else { panic!() };
         assert_eq!(xml_of(&node.schema, tree), node.running());
-        assert!(node.events.iter().any(|event| matches!(event, Event::RollbackRefused { .. })));
-        if late {
-            node.planned(1);
-            node.aborted(1);
-        }
-        node.rejected(1, vec![Error::application(ErrorTag::InvalidValue, "not this either")]);
+        let refused = node.events.iter().any(|event| matches!(event, Event::RollbackRefused { .. }));
+        assert_eq!(refused, !late);
+        node.rejected(
+            1 + u32::from(late),
+            vec![Error::application(ErrorTag::InvalidValue, "not this either")],
+        );
         assert!(matches!(&node.alarms()[..], [Alarm::OutOfSync { .. }]));
         knob_is(&node, 1);
     }

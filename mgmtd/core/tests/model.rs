@@ -437,8 +437,7 @@ impl Run {
                     self.node.pass(PREPARE_TIMEOUT);
                     self.reference.now += u32::try_from(PREPARE_TIMEOUT.as_secs()).unwrap();
                     self.node.planned(engine);
-                    self.node.aborted(engine);
-                    return false;
+                    self.engine = None;
                 }
                 Fate::EngineLost => self.detach(),
                 Fate::Good | Fate::NoRecord | Fate::SessionLost => self.node.planned(engine),

@@ -31,6 +31,9 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// How long the engine may take to answer the attach.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// After so long without a word the engine is asked for one, and counts as lost when none comes in the second time.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
+
 /// Messages that may wait for the engine besides the reads, of which each session has one; the core sends at most one
 /// commit and one snapshot at a time, so a full queue means an engine that does not read, and ends the connection.
 const QUEUE: usize = 32;
@@ -155,9 +158,9 @@ impl Live {
             tokio::select! {
                 command = receiver.recv() => match command {
                     Some(command) => {
-                        if let Err(why) = self.tell(command, hub, &settings.schema).await { return why }
+                        if let Err(why) = self.tell(command, hub, (component, &settings.schema)).await { return why }
                     }
-                    None => return "it does not take what it is sent".to_owned(),
+                    None => return "it does not take what it is sent, or does not answer in time".to_owned(),
                 },
                 message = self.from_engine.message() => match message {
                     Ok(Some(message)) => {
@@ -173,7 +176,12 @@ impl Live {
         }
     }
 
-    async fn tell(&mut self, command: ToEngine, hub: &HubSender, schema: &Arc<Schema>) -> Result<(), String> {
+    async fn tell(
+        &mut self,
+        command: ToEngine,
+        hub: &HubSender,
+        (component, schema): (ComponentId, &Arc<Schema>),
+    ) -> Result<(), String> {
         match command {
             ToEngine::Prepare { revision, base, changes } => {
                 let (schema, few) = (Arc::clone(schema), changes.changes.len() <= FEW);
@@ -193,7 +201,7 @@ impl Live {
             }
             ToEngine::ReadState { ticket, paths } => {
                 let (schema, hub) = (Arc::clone(schema), hub.clone());
-                tokio::spawn(state::read(self.client.clone(), (ticket, paths), schema, hub));
+                tokio::spawn(state::read(self.client.clone(), component, (ticket, paths), schema, hub));
                 Ok(())
             }
         }
@@ -231,6 +239,9 @@ async fn connect(socket: PathBuf) -> Result<Channel, tonic::transport::Error> {
     // The address is only a name: the connector below goes to the socket.
     Endpoint::from_static("http://engine.sock")
         .connect_timeout(ATTACH_TIMEOUT)
+        .http2_keep_alive_interval(KEEP_ALIVE.0)
+        .keep_alive_timeout(KEEP_ALIVE.1)
+        .keep_alive_while_idle(true)
         .connect_with_connector(tower::service_fn(move |_: Uri| {
             let socket = socket.clone();
             async move { UnixStream::connect(socket).await.map(hyper_util::rt::TokioIo::new) }

@@ -1,15 +1,15 @@
 //! The history of revisions: what the store keeps of it, and the configurations that are made of that.
 //!
 //! The daemon runs without it when the store cannot keep it, since nothing else needs it; who asks for a revision is told
-//! why there is none. It then catches up at the next start, as the journal is not folded meanwhile.
+//! why there is none. It catches up as soon as the store can, since the journal is not folded meanwhile.
 
 use crate::content;
 use cats_mgmtd_core::{Kept, Kind};
-use cats_mgmtd_store::{About, History, HistoryLimits, Revision, RevisionHead};
+use cats_mgmtd_store::{About, History, HistoryLimits, Record, Revision, RevisionHead, Snapshot, Store};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{Tree, diff};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of changes that are kept; as `cats-system` says.
@@ -19,6 +19,10 @@ const BYTES: u64 = 64 << 20;
 pub(crate) struct Archive {
     history: Result<History, String>,
     schema: Arc<Schema>,
+    dir: PathBuf,
+    limits: HistoryLimits,
+    /// It was said in the log that there is none.
+    said: bool,
 }
 
 impl Archive {
@@ -26,16 +30,80 @@ impl Archive {
     pub(crate) fn open(dir: &Path, instance: &str, last: u64, revisions: u64, schema: Arc<Schema>) -> Self {
         let revisions = usize::try_from(revisions).unwrap_or(usize::MAX);
         let limits = HistoryLimits { revisions, bytes: BYTES };
-        let mut archive = Self { history: Err(String::new()), schema };
-        match History::open(dir, instance, last, limits) {
+        let history = History::open(dir, instance, last, limits).map_err(|error| error.to_string());
+        let mut archive =
+            Self { history: Err(String::new()), schema, dir: dir.to_owned(), limits, said: false };
+        match history {
             Ok(history) => archive.history = Ok(history),
-            Err(error) => archive.give_up(&error),
+            Err(reason) => archive.give_up(&reason),
         }
         archive
     }
 
+    /// The configuration after these commits, from a snapshot on. What the history lacks of them is kept.
+    ///
+    /// # Errors
+    /// When they do not fit the schema.
+    pub(crate) fn catch_up(
+        &mut self,
+        snapshot: Option<&Snapshot>,
+        records: &[Record],
+    ) -> Result<Tree, Vec<Error>> {
+        let schema = Arc::clone(&self.schema);
+        let mut tree = match snapshot {
+            Some(snapshot) => content::from_json(&schema, &snapshot.config)?,
+            None => Tree::new(),
+        };
+        // A note changes nothing.
+        for record in records.iter().filter(|record| !record.changes.is_empty()) {
+            let next = content::replay(&schema, &tree, &record.changes).map_err(|error| vec![error])?;
+            if self.lacks(record.about.revision) {
+                self.keep(&record.about, &tree, &next);
+            }
+            tree = next;
+        }
+        Ok(tree)
+    }
+
+    /// Tries again to keep a history, when there is none: with all that the journal of `store` has. True when there is
+    /// one from now on.
+    pub(crate) fn mend(&mut self, store: &Store) -> bool {
+        if self.history.is_ok() {
+            return false;
+        }
+        match History::open(&self.dir, store.instance(), store.revision(), self.limits) {
+            Ok(history) => self.history = Ok(history),
+            Err(error) => {
+                self.history = Err(error.to_string());
+                return false;
+            }
+        }
+        let caught_up = store.read().map_err(|error| error.to_string()).and_then(|(snapshot, records)| {
+            let caught_up = self.catch_up(snapshot.as_ref(), &records);
+            caught_up.map_err(|errors| errors.first().map(ToString::to_string).unwrap_or_default())
+        });
+        if let Err(reason) = caught_up {
+            self.give_up(&reason);
+        }
+        if !self.make_durable() {
+            return false;
+        }
+        self.said = false;
+        tracing::info!(revision = store.revision(), "revisions are kept again");
+        true
+    }
+
+    /// What is told of the revisions that are kept, oldest first.
+    ///
+    /// # Errors
+    /// Why there is no history.
+    pub(crate) fn told(&mut self) -> Result<Vec<Kept>, String> {
+        let kept = self.kept();
+        self.history.as_ref().map(|_| kept).map_err(Clone::clone)
+    }
+
     /// Whether a revision is to be added to it.
-    pub(crate) fn lacks(&self, revision: u64) -> bool {
+    fn lacks(&self, revision: u64) -> bool {
         self.history.as_ref().is_ok_and(|history| history.last().is_none_or(|last| last < revision))
     }
 
@@ -70,8 +138,7 @@ impl Archive {
         self.history.as_ref().ok().and_then(History::oldest).unwrap_or(u64::MAX)
     }
 
-    /// What is told of the revisions that are kept, oldest first.
-    pub(crate) fn kept(&mut self) -> Vec<Kept> {
+    fn kept(&mut self) -> Vec<Kept> {
         let Ok(history) = &self.history else { return Vec::new() };
         match history.heads() {
             Ok(heads) => heads.into_iter().map(kept).collect(),
@@ -119,10 +186,12 @@ impl Archive {
 
     fn give_up(&mut self, error: &impl ToString) {
         let reason = error.to_string();
-        tracing::error!(
-            error = reason,
-            "no revisions are kept from here on, and the journal goes on growing: repair that and restart cats-mgmtd"
-        );
+        if !std::mem::replace(&mut self.said, true) {
+            tracing::error!(
+                error = reason,
+                "no revisions are kept until that is repaired, and the journal goes on growing: it is tried again each minute"
+            );
+        }
         self.history = Err(reason);
     }
 }

@@ -10,7 +10,8 @@ use crate::logins::Logins;
 use crate::rules::Rules;
 use crate::{oracle, recorder};
 use cats_mgmtd_core::{
-    Attachment, ComponentId, Config, Core, End, Event, Now, Output, Peer, Reply, Request, SessionId, Ticket,
+    Attachment, ComponentId, Config, Core, End, Event, Kept, Now, Output, Peer, Reply, Request, SessionId,
+    Ticket,
 };
 use cats_mgmtd_netconf::{CloseReason, Refusals};
 use cats_yang_tree::error::{Error, ErrorTag};
@@ -92,6 +93,9 @@ pub(crate) enum Input {
     },
     Forgotten {
         before: u64,
+    },
+    History {
+        told: Result<Vec<Kept>, String>,
     },
     State {
         ticket: Ticket,
@@ -255,6 +259,7 @@ impl Hub {
             Input::Stored { ticket, result } => self.core.handle_stored(ticket, result),
             Input::Recalled { ticket, result } => self.core.handle_recalled(ticket, result),
             Input::Forgotten { before } => self.core.handle_forgotten(before),
+            Input::History { told } => self.core.handle_history(told, now),
             Input::State { ticket, result } => self.core.handle_state(ticket, result),
             Input::EngineAttached { component, holds, nodes, commands } => {
                 self.engines.insert(component, commands);
@@ -328,6 +333,9 @@ impl Hub {
             }
             Output::Snapshot { component, revision, tree } => {
                 self.tell(component, ToEngine::Snapshot { revision, tree });
+            }
+            Output::Disconnect { component } => {
+                self.engines.remove(&component);
             }
             Output::Record { ticket, group } => {
                 if self.workers.recorder.try_send(recorder::Job::Group { ticket, group }).is_err() {

@@ -10,6 +10,7 @@ use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Jobs that may wait beside one of each session: the core has one group of commits written at a time.
@@ -18,11 +19,16 @@ const QUEUE: usize = 4;
 /// So many changes leave memory behind, once their undoing is written, that is worth giving back.
 const MANY: usize = 1_000;
 
+/// A history that cannot be kept is tried again after so long.
+const MEND: Duration = Duration::from_secs(60);
+
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Make commits durable, all of them or none.
     Group { ticket: Ticket, group: Vec<Recorded> },
+    /// Try again to keep a history, when there is none.
+    Mend,
     /// Make up configurations of revisions.
     Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },
 }
@@ -39,10 +45,20 @@ pub(crate) fn start(
     (sessions, hub): (usize, HubSender),
 ) -> std::io::Result<(mpsc::Sender<Job>, JoinHandle<()>)> {
     let (sender, receiver) = mpsc::channel(sessions + QUEUE);
+    tokio::spawn(remind(sender.downgrade()));
     let thread = std::thread::Builder::new()
         .name("recorder".to_owned())
         .spawn(move || Recorder { store, archive, running, schema, boot, hub }.run(receiver))?;
     Ok((sender, thread))
+}
+
+/// Until nobody else sends jobs. One that finds no room is made good by the next.
+async fn remind(jobs: mpsc::WeakSender<Job>) {
+    loop {
+        tokio::time::sleep(MEND).await;
+        let Some(jobs) = jobs.upgrade() else { return };
+        drop(jobs.try_send(Job::Mend));
+    }
 }
 
 struct Recorder {
@@ -61,7 +77,10 @@ impl Recorder {
         while let Some(job) = jobs.blocking_recv() {
             match job {
                 Job::Group { ticket, group } => self.commit(ticket, group),
+                Job::Mend => self.mend(),
                 Job::Recall { ticket, revisions, running } => {
+                    // Who asks may just have repaired it.
+                    self.mend();
                     let result = self.archive.recall(&revisions, &running);
                     let _ = self.hub.blocking_send(Input::Recalled { ticket, result });
                 }
@@ -112,16 +131,35 @@ impl Recorder {
         let before = self.archive.oldest();
         self.archive.keep(about, &self.running, &running);
         self.running = running;
-        let oldest = self.archive.oldest();
-        if oldest != before || oldest == u64::MAX {
-            let _ = self.hub.blocking_send(Input::Forgotten { before: oldest });
+        match self.archive.oldest() {
+            u64::MAX => self.tell(),
+            oldest if oldest != before => {
+                let _ = self.hub.blocking_send(Input::Forgotten { before: oldest });
+            }
+            _ => {}
         }
+    }
+
+    fn mend(&mut self) {
+        if self.archive.mend(&self.store) {
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        let told = self.archive.told();
+        let _ = self.hub.blocking_send(Input::History { told });
     }
 
     /// True when it was tried.
     fn compact(&mut self, pending: Option<&Pending>) -> bool {
         // The history catches up from the journal as long as it is not durable itself.
-        if !self.store.wants_compaction() || !self.archive.make_durable() {
+        if !self.store.wants_compaction() {
+            return false;
+        }
+        self.mend();
+        if !self.archive.make_durable() {
+            self.tell();
             return false;
         }
         let config = content::to_json(&self.schema, &self.running).into_bytes();

@@ -11,17 +11,17 @@ use cats_mgmtd_core::{
 use cats_mgmtd_netconf as netconf;
 use cats_mgmtd_netconf::names::EXEC;
 use cats_mgmtd_netconf::{CloseReason, DataOf, EditData, Operation, Rpc, Settings};
-use cats_mgmtd_transport::{Connection, Respond, Response, serve};
+use cats_mgmtd_transport::{Connection, Rank, Respond, Response, Turn, Turns, serve};
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 /// A request or reply of so many bytes leaves memory behind that is worth giving back.
 const BIG: usize = 4 << 20;
 
-/// So many filters and comparisons are evaluated at a time.
+/// So many filters and comparisons are evaluated at a time, each of another user, and as many of recovery sessions.
 const EVALUATIONS: usize = 2;
 
 /// A configuration of fewer bytes is read where the session runs: to make a thread of its worker costs more.
@@ -45,12 +45,12 @@ pub(crate) struct Memory {
     /// A datastore may hold a big configuration, which a later request frees.
     held: AtomicBool,
     /// Of filters and comparisons, which take memory while they are evaluated.
-    evaluations: Semaphore,
+    evaluations: Turns,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { held: AtomicBool::new(false), evaluations: Semaphore::new(EVALUATIONS) }
+        Self { held: AtomicBool::new(false), evaluations: Turns::new(EVALUATIONS) }
     }
 }
 
@@ -106,9 +106,11 @@ fn content_of(operation: &Operation) -> Option<&netconf::Content> {
 }
 
 /// Serves a connection until it ends.
-pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
+pub(crate) async fn run(mut connection: Connection, shared: Arc<Shared>) {
     let peer = peer_of(&connection, &shared.administrators);
     let user = peer.user.clone();
+    let rank = if peer.recovery { Rank::Recovery } else { Rank::Ordinary };
+    connection.rank = rank;
     let (answer, opened) = oneshot::channel();
     // A hub that is gone answers nothing.
     let _ = shared.hub.send(Input::Open { peer, answer }).await;
@@ -126,6 +128,8 @@ pub(crate) async fn run(connection: Connection, shared: Arc<Shared>) {
     let big = Arc::new(AtomicBool::new(false));
     let responder = Responder {
         session,
+        user,
+        rank,
         shared: Arc::clone(&shared),
         big: Arc::clone(&big),
         filters: Filters::default(),
@@ -161,6 +165,8 @@ fn peer_of(connection: &Connection, administrators: &[String]) -> Peer {
 
 struct Responder {
     session: SessionId,
+    user: String,
+    rank: Rank,
     shared: Arc<Shared>,
     /// The session had a big request or reply.
     big: Arc<AtomicBool>,
@@ -237,7 +243,7 @@ impl Responder {
         let view = match reading.view_at_once(schema) {
             Some(view) => Ok(view),
             None => {
-                let _turn = self.shared.memory.evaluations.acquire().await;
+                let _turn = self.turn().await;
                 tokio::task::block_in_place(|| reading.view(schema))
             }
         };
@@ -253,9 +259,14 @@ impl Responder {
 }
 
 impl Responder {
+    /// To evaluate a filter or a comparison.
+    async fn turn(&self) -> Turn<'_> {
+        self.shared.memory.evaluations.turn(&self.user, self.rank).await
+    }
+
     /// The difference is made here, in the session's own time.
     async fn comparison(&self, comparison: &Comparison, revisions: bool) -> netconf::Reply {
-        let turn = self.shared.memory.evaluations.acquire().await;
+        let turn = self.turn().await;
         let edits = tokio::task::block_in_place(|| comparison.edits(&self.shared.schema));
         drop(turn);
         match edits {

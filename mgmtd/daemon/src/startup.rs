@@ -133,7 +133,7 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     let capabilities = capabilities(&schema, &compiled, args);
     let facts = facts(&schema, &compiled, &capabilities, args);
     let mut core = Core::new(facts, running, store.revision(), now);
-    core.remember(archive.kept());
+    core.handle_history(archive.told(), now);
     if let Some(Waiting { pending, base, .. }) = waiting {
         core.resume(pending, base, now);
     }
@@ -175,18 +175,7 @@ fn restore(
     found: &Recovered,
     archive: &mut Archive,
 ) -> Result<Tree, Vec<Error>> {
-    let mut tree = match &found.snapshot {
-        Some(snapshot) => content::from_json(schema, &snapshot.config)?,
-        None => Tree::new(),
-    };
-    // A note changes nothing.
-    for record in found.records.iter().filter(|record| !record.changes.is_empty()) {
-        let next = content::replay(schema, &tree, &record.changes).map_err(|error| vec![error])?;
-        if archive.lacks(record.about.revision) {
-            archive.keep(&record.about, &tree, &next);
-        }
-        tree = next;
-    }
+    let tree = archive.catch_up(found.snapshot.as_ref(), &found.records)?;
     still_valid(schema, compiled, tree)
 }
 

@@ -4,7 +4,7 @@
 
 mod daemon;
 
-use cats_engine_transport::management::{Call, Change, Edit, Fault, StatePage};
+use cats_engine_transport::management::{Attached, Call, Change, Edit, Fault, StatePage};
 use cats_engine_types::Revision;
 use cats_mgmtd_netconf::Answer;
 use cats_yang_tree::error::ErrorTag;
@@ -180,4 +180,41 @@ fn state_that_the_engine_cannot_give_is_an_error() {
     reply.send(Err("no such table".to_owned())).unwrap();
     let Some(Answer::Errors(errors)) = session.receive() else { panic!("errors") };
     assert!(errors[0].message.contains("no such table"), "{:?}", errors[0]);
+}
+
+#[test]
+fn an_engine_that_does_not_answer_a_commit_is_lost_and_gets_a_snapshot_when_it_is_back() {
+    let (_place, daemon, mut engine) = pair();
+    let mut session = committing(&daemon, "<one>2</one>");
+    let Call::Prepare { reply, .. } = engine.call() else { panic!("a prepare") };
+    assert_eq!(session.receive(), Some(Answer::Ok), "it goes on without the engine");
+    session.commit("<one>3</one>");
+    drop(reply);
+    loop {
+        match engine.call() {
+            Call::Detach => {}
+            Call::Attach(id, reply) => {
+                let answer = Attached { revision: Revision(1), needs_snapshot: true, nodes: vec![] };
+                // An attach that was given up meanwhile takes no answer.
+                if reply.send(answer).is_ok() && id.revision == Revision(3) {
+                    break;
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(engine.loaded(3), "{\"example-knobs:knobs\":{\"one\":3}}");
+}
+
+#[test]
+fn a_read_that_the_engine_does_not_answer_shows_what_is_there_and_the_alarm() {
+    let (_place, daemon, mut engine) = pair();
+    let mut session = daemon.client();
+    session.send("<get/>");
+    let Call::State { reply, .. } = engine.call() else { panic!("a question") };
+    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
+    let xml = xml.into_string();
+    assert_eq!(text_of(&xml, "one"), Some("1"));
+    assert!(text_of(&xml, "alarm-text").is_some_and(|text| text.contains("does not answer")), "{xml}");
+    drop(reply);
 }

@@ -72,9 +72,62 @@ pub(crate) fn first_tag(head: &[u8]) -> Option<String> {
     }
 }
 
+/// The start tag of an `<rpc>` that [`brings_configuration`] looks behind has so many bytes at most.
+const START_TAG: usize = 16 << 10;
+
+/// Does the `<rpc>` hold an operation that brings a configuration, as far as that can be told without a parser? None when
+/// it has no operation, or a start tag that a parser refuses soon enough.
+pub(crate) fn brings_configuration(xml: &str) -> Option<bool> {
+    const BRING: [&str; 4] = ["edit-config", "copy-config", "validate", "edit-data"];
+    let mut rest = xml;
+    let mut rpc = true;
+    loop {
+        let (_, tag) = rest.split_once('<')?;
+        if let Some(comment) = tag.strip_prefix("!--") {
+            rest = behind(comment, "-->");
+        } else if let Some(instruction) = tag.strip_prefix('?') {
+            rest = behind(instruction, "?>");
+        } else if std::mem::take(&mut rpc) {
+            let (body, behind) = start_tag(tag);
+            if body.len() > START_TAG {
+                return None;
+            }
+            rest = behind;
+        } else {
+            let name = tag.split(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/').next()?;
+            let local = name.rsplit(':').next()?;
+            return Some(BRING.contains(&local));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_operation_that_brings_a_configuration_is_told_by_its_name() {
+        let of = |inner: &str| {
+            brings_configuration(&format!("<?xml version='1.0'?><!-- <get/> --><n:rpc a='>'>{inner}"))
+        };
+        for inner in [
+            "<edit-config>",
+            " <!-- <get> --><n:edit-config\n x=''",
+            "<copy-config/>",
+            "<validate>",
+            "<d:edit-data>",
+        ] {
+            assert_eq!(of(inner), Some(true), "{inner}");
+        }
+        for inner in
+            ["<get><edit-config>", "<get-config>", "<edit-configs>", "<edit-config:get>", "</edit-config"]
+        {
+            assert_eq!(of(inner), Some(false), "{inner}");
+        }
+        assert_eq!(of("  "), None);
+        assert_eq!(brings_configuration(&format!("<rpc a='{}'><get/>", "x".repeat(START_TAG))), None);
+        assert_eq!(brings_configuration("no xml"), None);
+    }
 
     #[test]
     fn depth_counts_elements_and_not_what_looks_like_one() {

@@ -7,6 +7,7 @@ use crate::modules::Modules;
 use crate::names::{BASE_1_0, BASE_1_1};
 use crate::reply::{DataOf, Reply, around_data, write_reply};
 use crate::rpc::{Echo, Operation, Rpc};
+use crate::scan::brings_configuration;
 use cats_yang_tree::error::{Error, ErrorTag, ErrorType};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -31,6 +32,9 @@ pub struct Limits {
     pub message: usize,
     /// Deepest nesting of elements in a message, also answered with `too-big`. 256.
     pub depth: usize,
+    /// Largest message in bytes that brings no configuration, such as a filter; a larger one is likewise answered with
+    /// `too-big`. 1 MiB.
+    pub question: usize,
     /// A message of more bytes that has come whole waits for [`Session::proceed`]. None does by default.
     pub at_once: usize,
     /// How long the peer may take for its hello. 30 s.
@@ -44,6 +48,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             message: 64 << 20,
+            question: 1 << 20,
             depth: 256,
             at_once: usize::MAX,
             hello: Duration::from_secs(30),
@@ -462,6 +467,14 @@ impl Session {
                 Err(error) => self.close(error.into()),
             },
             (Stage::Hello { .. }, Event::TooBig { .. } | Event::Discarded { .. }) => self.hello_too_long(),
+            (Stage::Open, Event::Message(message)) if self.is_big_question(&message) => {
+                let (size, limit) = (message.len(), self.settings.limits.question);
+                let why = format!(
+                    "the message has {size} bytes, at most {limit} are accepted of one that brings no configuration: ask \
+                     with a shorter filter, or in parts"
+                );
+                self.refuse(&echo_of_head(&message), Error::new(ErrorType::Rpc, ErrorTag::TooBig, why));
+            }
             (Stage::Open, Event::Message(message)) if message.len() > self.settings.limits.at_once => {
                 self.whole = Some(message);
             }
@@ -480,6 +493,12 @@ impl Session {
             }
             (Stage::Closed, Event::Message(_) | Event::TooBig { .. } | Event::Discarded { .. }) => {}
         }
+    }
+
+    /// It is refused before it takes its turn: only a parser could say more of it. What is no text is left to that.
+    fn is_big_question(&self, message: &[u8]) -> bool {
+        message.len() > self.settings.limits.question
+            && std::str::from_utf8(message).is_ok_and(|text| brings_configuration(text) == Some(false))
     }
 
     fn hello(&self, message: &[u8]) -> Result<(Hello, Framing), HelloError> {

@@ -57,7 +57,11 @@ fn chunked(text: &str) -> String {
 }
 
 fn big(id: u32) -> String {
-    rpc(id, &format!("<lock><!--{}--><target><candidate/></target></lock>", "x".repeat(1 << 20)))
+    let comment = "x".repeat(1 << 20);
+    rpc(
+        id,
+        &format!("<edit-config><target><candidate/></target><config><!--{comment}--></config></edit-config>"),
+    )
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn a_big_message_waits_until_it_may_proceed_and_what_comes_behind_it_waits_too()
     assert_eq!(server.session.poll_timeout(), None, "it is not idle");
     server.session.proceed();
     server.drain();
-    assert!(matches!(server.requests[..], [Operation::Lock { .. }]) && !server.session.is_pending());
+    assert!(matches!(server.requests[..], [Operation::EditConfig { .. }]) && !server.session.is_pending());
     server.reply();
     assert_eq!(server.requests.len(), 2);
     server.reply();
@@ -126,6 +130,23 @@ fn a_big_message_waits_until_it_may_proceed_and_what_comes_behind_it_waits_too()
 }
 
 #[test]
+fn a_big_filter_is_refused_before_it_takes_a_turn_and_a_big_configuration_is_not() {
+    let mut server = Server::open(1000);
+    let entries = "<item><name>x</name><size/></item>".repeat(40_000);
+    let source = "<source><running/></source>";
+    let asked = format!("<get-config>{source}<filter><knobs>{entries}</knobs></filter></get-config>");
+    server.feed(&chunked(&rpc(1, &asked)));
+    assert!(!server.session.is_pending() && server.requests.is_empty());
+    assert!(server.sent.contains("message-id=\"1\"") && server.sent.contains("too-big"), "{}", server.sent);
+    let config = format!("<config><knobs>{entries}</knobs></config>");
+    server.feed(&chunked(&rpc(
+        2,
+        &format!("<edit-config><target><candidate/></target>{config}</edit-config>"),
+    )));
+    assert!(server.session.is_pending());
+}
+
+#[test]
 fn what_waits_is_carried_out_when_the_peer_has_said_all() {
     let mut server = Server::open(1000);
     server.feed(&chunked(&big(1)));
@@ -133,7 +154,7 @@ fn what_waits_is_carried_out_when_the_peer_has_said_all() {
     server.drain();
     server.session.proceed();
     server.drain();
-    assert!(matches!(server.requests[..], [Operation::Lock { .. }]));
+    assert!(matches!(server.requests[..], [Operation::EditConfig { .. }]));
 }
 
 const SHORT: &str = "x]]>]]>";

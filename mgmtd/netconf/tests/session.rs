@@ -161,7 +161,8 @@ fn a_message_above_the_limit_is_answered_with_too_big_and_its_message_id() {
 #[test]
 fn a_message_of_11_mib_is_accepted_under_the_default_limit() {
     let mut server = Server::open(HELLO_11);
-    server.feed(chunk(&format!("<rpc {BASE} message-id=\"20\"><get/><!--{}--></rpc>", "x".repeat(11 << 20))));
+    let edit = "<edit-config><target><candidate/></target><config/></edit-config>";
+    server.feed(chunk(&format!("<rpc {BASE} message-id=\"20\">{edit}<!--{}--></rpc>", "x".repeat(11 << 20))));
     assert_eq!(server.requests.len(), 1);
 }
 

@@ -1,8 +1,9 @@
 //! Files that are replaced whole: written beside, made durable, renamed over.
 
 use crate::error::StoreError;
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,10 +15,23 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
 
 /// The content of a file, or nothing if there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match fs::read(path) {
+    let whole = plain(OpenOptions::new().read(true), path).and_then(|mut file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    match whole {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+/// Opens a plain file and nothing else: to open a pipe waits for its other end.
+pub(crate) fn plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no plain file: move it away")),
     }
 }
 

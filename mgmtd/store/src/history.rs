@@ -261,14 +261,9 @@ fn open(path: &Path) -> Result<Database, StoreError> {
         reason: format!("{reason}. Make room, or move the file away to begin the history anew"),
     };
     // It holds configuration, so it is its owner's alone.
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| failed(error.to_string()))?;
+    let mut options = std::fs::OpenOptions::new();
+    let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = crate::files::plain(options, path).map_err(|error| failed(error.to_string()))?;
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE);
     let backend = redb::backends::FileBackend::new(file).map_err(|error| failed(error.to_string()))?;

@@ -44,6 +44,19 @@ impl Journal {
 
     /// Reads a journal's bytes, cuts off a torn tail and opens it for appending.
     pub(crate) fn recover(path: &Path, bytes: &[u8]) -> Result<Found, StoreError> {
+        let (head, records, offset) = Self::read(path, bytes)?;
+        let mut journal = Self::at(path, head, offset as u64)?;
+        let torn = frame::written(bytes).saturating_sub(offset) as u64;
+        if torn > 0 {
+            journal.cut()?;
+        } else {
+            journal.room = bytes.len() as u64;
+        }
+        Ok(Found { journal, records, torn })
+    }
+
+    /// What is in a journal's bytes: its head, its records, and the offset behind the last whole one.
+    pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(JournalHead, Vec<Record>, usize), StoreError> {
         let (head, mut offset) = read_head(path, bytes)?;
         let mut records: Vec<Record> = Vec::new();
         let mut last = head.base;
@@ -62,17 +75,9 @@ impl Journal {
                     let what = format!("{what}, and a whole record follows at byte {next_good}");
                     return Err(StoreError::corrupt(path, offset as u64, what));
                 }
-                Scan::End | Scan::Torn => break,
+                Scan::End | Scan::Torn => return Ok((head, records, offset)),
             }
         }
-        let mut journal = Self::at(path, head, offset as u64)?;
-        let torn = frame::written(bytes).saturating_sub(offset) as u64;
-        if torn > 0 {
-            journal.cut()?;
-        } else {
-            journal.room = bytes.len() as u64;
-        }
-        Ok(Found { journal, records, torn })
     }
 
     /// Appends records and makes them durable with one write, as long as they fit one frame. After an error nothing of
@@ -118,8 +123,8 @@ impl Journal {
     }
 
     fn at(path: &Path, head: JournalHead, end: u64) -> Result<Self, StoreError> {
-        let mut file =
-            OpenOptions::new().read(true).write(true).open(path).map_err(StoreError::io("open", path))?;
+        let mut file = files::plain(OpenOptions::new().read(true).write(true), path)
+            .map_err(StoreError::io("open", path))?;
         file.seek(SeekFrom::Start(end)).map_err(StoreError::io("seek in", path))?;
         Ok(Self { path: path.to_path_buf(), file, head, end, room: end, poisoned: None })
     }

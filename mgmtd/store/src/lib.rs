@@ -155,6 +155,19 @@ impl Store {
         self.journal.make_room()
     }
 
+    /// What the files hold now: the configuration that the journal starts from, and the commits since.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn read(&self) -> Result<(Option<Snapshot>, Vec<Record>), StoreError> {
+        let snapshot = read_snapshot(&self.snapshot_path)?;
+        let start = snapshot.as_ref().map_or(0, |snapshot| snapshot.revision);
+        let bytes = files::read(&self.journal_path)?.unwrap_or_default();
+        let (_, mut records, _) = Journal::read(&self.journal_path, &bytes)?;
+        records.retain(|record| record.about.revision > start);
+        Ok((snapshot, records))
+    }
+
     /// Whether the journal has grown beyond its bound.
     pub fn wants_compaction(&self) -> bool {
         self.journal.size() >= self.compact_at

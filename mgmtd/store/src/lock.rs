@@ -1,6 +1,7 @@
 //! The lock file, which keeps a second daemon out.
 
 use crate::error::StoreError;
+use crate::files::plain;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -14,7 +15,8 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join("lock");
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let opened =
+            plain(OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600), &path);
         let file = opened.map_err(StoreError::io("open the lock file", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),

@@ -187,6 +187,44 @@ fn a_compacted_store_starts_from_its_snapshot() {
 }
 
 #[test]
+fn an_open_store_tells_what_its_files_hold_and_goes_on() {
+    let (_dir, path) = filled(2);
+    let mut store = open(&path).unwrap().store;
+    assert_eq!(store.read().unwrap(), (None, vec![record(1, "[1]"), record(2, "[2]")]));
+    store.compact(&modules(), b"{}", None).unwrap();
+    store.append(&[record(3, "[3]")]).unwrap();
+    store.make_room().unwrap();
+    let (snapshot, records) = store.read().unwrap();
+    assert_eq!((snapshot.unwrap().revision, records), (2, vec![record(3, "[3]")]));
+    store.append(&[record(4, "[4]")]).unwrap();
+    drop(store);
+    assert_eq!(revisions(&open(&path).unwrap()), [3, 4]);
+}
+
+/// To open a pipe would wait for its other end for ever.
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused_with_its_name_and_not_waited_for() {
+    for name in ["lock", JOURNAL, SNAPSHOT] {
+        let (_dir, path) = filled(1);
+        let file = path.join(name);
+        let _ = fs::remove_file(&file);
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        let refused = open(&path).unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains("no plain file"), "{refused}");
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_the_history_is_a_history_that_cannot_be_opened() {
+    let (_dir, path) = filled(1);
+    let file = path.join("history.redb");
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+    let limits = cats_mgmtd_store::HistoryLimits { revisions: 9, bytes: 9_000 };
+    let refused = cats_mgmtd_store::History::open(&path, "i-1", 1, limits).unwrap_err().to_string();
+    assert!(refused.contains("history.redb") && refused.contains("no plain file"), "{refused}");
+}
+
+#[test]
 fn the_journal_asks_for_compaction_at_its_bound() {
     let (_dir, path) = filled(0);
     let mut store = open(&path).unwrap().store;

@@ -46,7 +46,7 @@ pub struct SshLimits {
     /// Connections that are not authenticated yet; for a further one the oldest of the source that holds most is
     /// closed. 32.
     pub unauthenticated: usize,
-    /// Those of one source, an IPv4 address or an IPv6 /64; more are closed at once. 8.
+    /// Those of one source, an IPv4 address or an IPv6 /64; for a further one its oldest is closed. 8.
     pub per_source: usize,
     /// How long each of these may take: to authenticate, and to open a session when there is none. 30 s.
     pub login: Duration,

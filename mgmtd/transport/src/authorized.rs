@@ -76,7 +76,7 @@ pub fn read_authorized_keys(path: &Path) -> Result<Vec<PublicKey>, AuthorizedKey
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
     let at = |error| AuthorizedKeysError::File { path: path.to_owned(), error };
-    let file = std::fs::File::open(path).map_err(at)?;
+    let file = plain(path).map_err(at)?;
     if file.metadata().map_err(at)?.mode() & 0o002 != 0 {
         return Err(AuthorizedKeysError::Writable { path: path.to_owned() });
     }
@@ -95,6 +95,17 @@ pub fn read_authorized_keys(path: &Path) -> Result<Vec<PublicKey>, AuthorizedKey
         }
     });
     Ok(accepted.collect())
+}
+
+/// Opens a plain file and nothing else: to open a pipe waits for its other end.
+pub(crate) fn plain(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("it is no plain file")),
+    }
 }
 
 fn accepted_key(line: &str) -> Result<PublicKey, &'static str> {

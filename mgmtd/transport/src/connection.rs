@@ -3,6 +3,7 @@
 use crate::access::Standing;
 use crate::admission::Ticket;
 use crate::peer::SshChannel;
+use crate::turns::Rank;
 use cats_mgmtd_netconf::refuse_session;
 use cats_yang_tree::error::Error;
 use std::fmt;
@@ -35,6 +36,8 @@ pub struct Connection {
     pub transport: Transport,
     /// Whence: address and port, or process id, for logs and ietf-netconf-monitoring's source-host.
     pub peer: String,
+    /// Whose turns its big messages take; until the daemon says otherwise those of all users.
+    pub rank: Rank,
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) channel: Option<SshChannel>,
     pub(crate) ticket: Ticket,

@@ -1,5 +1,6 @@
 //! The server's own SSH keys.
 
+use crate::authorized::plain;
 use russh::keys::key::safe_rng;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::ssh_key::private::{KeypairData, RsaKeypair};
@@ -78,6 +79,10 @@ impl HostKeys {
     /// # Errors
     /// See [`HostKeyError`].
     pub fn load_or_create(state_dir: &Path) -> Result<Self, HostKeyError> {
+        for kind in [Kind::Ed25519, Kind::P256, Kind::Rsa] {
+            // What a crash has left of one that was being made.
+            let _ = fs::remove_file(aside(&state_dir.join(kind.file())));
+        }
         let mut keys = Vec::new();
         for kind in [Kind::Ed25519, Kind::P256] {
             keys.push(match load(state_dir, kind)? {
@@ -158,7 +163,7 @@ impl Kind {
 fn load(state_dir: &Path, kind: Kind) -> Result<Option<PrivateKey>, HostKeyError> {
     let path = state_dir.join(kind.file());
     let at = |error| HostKeyError::File { path: path.clone(), error };
-    let mut file = match File::open(&path) {
+    let mut file = match plain(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(at(error)),
@@ -208,16 +213,27 @@ fn create_later(state_dir: PathBuf, keys: watch::Sender<Arc<Vec<PrivateKey>>>) -
     started.map(drop).map_err(|error| HostKeyError::File { path, error })
 }
 
-/// Written aside and renamed, so a crash leaves a whole key or none.
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+/// Written aside and renamed, so a crash leaves a whole key or none; a failure leaves nothing aside.
 fn store(key: &PrivateKey, state_dir: &Path, path: &Path) -> io::Result<()> {
-    let aside = path.with_extension("new");
+    let aside = aside(path);
     let text = key.to_openssh(LineEnding::LF).map_err(io::Error::other)?;
     let _ = fs::remove_file(&aside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&aside, path)?;
+    let stored = write_aside(&text, &aside).and_then(|()| fs::rename(&aside, path));
+    if stored.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    stored?;
     File::open(state_dir)?.sync_all()
+}
+
+fn write_aside(text: &str, aside: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(aside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -241,6 +257,33 @@ mod tests {
         let kinds: Vec<_> = second.0.borrow().iter().map(|key| key.algorithm().to_string()).collect();
         assert_eq!(kinds, ["ssh-ed25519", "ecdsa-sha2-nistp256", "ssh-rsa"]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing is left aside");
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_stored_leaves_nothing_aside_and_neither_does_a_crash() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = Kind::Ed25519.generate().unwrap();
+        // A directory that is not empty is in its place.
+        let path = dir.path().join("in-the-way");
+        fs::create_dir_all(path.join("full")).unwrap();
+        store(&key, dir.path(), &path).unwrap_err();
+        assert!(!aside(&path).exists());
+        let left = dir.path().join("ssh_host_rsa_key.new");
+        fs::write(&left, "").unwrap();
+        fs::write(dir.path().join(Kind::Rsa.file()), "no key").unwrap();
+        assert!(HostKeys::load_or_create(dir.path()).is_err());
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_key_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(Kind::P256.file());
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let refused = HostKeys::load_or_create(dir.path()).err().unwrap().to_string();
+        assert!(refused.contains("ssh_host_ecdsa_key") && refused.contains("no plain file"), "{refused}");
+        let keys = crate::read_authorized_keys(&path).unwrap_err().to_string();
+        assert!(keys.contains("no plain file"), "{keys}");
     }
 
     /// What is said of a state directory with this in the file of the Ed25519 key.

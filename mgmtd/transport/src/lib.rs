@@ -20,6 +20,7 @@ mod room;
 mod serve;
 mod ssh;
 mod strangers;
+mod turns;
 
 pub use access::{Access, Account, AccountKey, Accounts, Method, SshLimits};
 pub use admission::{Admission, Refusal, SessionLimits, Ticket};
@@ -31,3 +32,4 @@ pub use password::{PASSWORD_LIMIT, StoredPassword};
 pub use room::{FREE, Rooms};
 pub use serve::{Respond, Response, serve};
 pub use ssh::SshListener;
+pub use turns::{Rank, Turn, Turns};

@@ -2,6 +2,7 @@
 
 use crate::admission::Admission;
 use crate::connection::{Connection, Transport};
+use crate::turns::Rank;
 use cats_mgmtd_netconf::refuse_session;
 use cats_yang_tree::error::{Error, ErrorTag};
 use std::fs;
@@ -93,6 +94,7 @@ impl LocalListener {
                 user,
                 transport: Transport::Local,
                 peer,
+                rank: Rank::default(),
                 stream: Box::new(stream),
                 channel: None,
                 ticket,

@@ -6,6 +6,7 @@ use crate::connection::{Connection, Transport};
 use crate::guard::Progress;
 use crate::password::Checker;
 use crate::strangers::Place;
+use crate::turns::Rank;
 use russh::keys::{Algorithm, HashAlg};
 use russh::server::{
     Auth, ChannelOpenHandle, Handle, Handler, Msg, PublicKeyOffer, Response, Session, VerifiedPublicKey,
@@ -202,6 +203,7 @@ impl Peer {
             user,
             transport: Transport::Ssh,
             peer: self.address.to_string(),
+            rank: Rank::default(),
             stream: Box::new(channel.into_stream()),
             channel: Some(SshChannel { handle: session.handle(), id, progress: Arc::clone(&self.progress) }),
             ticket,

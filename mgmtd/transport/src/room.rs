@@ -3,10 +3,11 @@
 //! Each session has [`FREE`] bytes of its own; what is more it takes here, before it reads on. So a peer that sends
 //! faster than there is room for is slowed down, and only when there is none for long is its message given up.
 
+use crate::turns::{Rank, Turn, Turns};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 /// What every session may hold besides, bytes. A message of more takes its turn to be carried out.
 pub const FREE: usize = 256 << 10;
@@ -26,7 +27,7 @@ pub struct Rooms {
     state: Mutex<State>,
     freed: Arc<Notify>,
     emptied: Notify,
-    turns: Semaphore,
+    turns: Turns,
 }
 
 #[derive(Debug)]
@@ -41,12 +42,7 @@ struct State {
 impl Default for Rooms {
     fn default() -> Self {
         let state = State { limit: LIMIT, taken: 0, peak: 0, users: BTreeMap::new() };
-        Self {
-            state: Mutex::new(state),
-            freed: Arc::default(),
-            emptied: Notify::new(),
-            turns: Semaphore::new(1),
-        }
+        Self { state: Mutex::new(state), freed: Arc::default(), emptied: Notify::new(), turns: Turns::new(1) }
     }
 }
 
@@ -57,10 +53,10 @@ impl Rooms {
         self.freed.notify_waiters();
     }
 
-    /// Waits until no other big message is carried out; until the turn is dropped this one is. In order of arrival.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        // The semaphore is never closed.
-        self.turns.acquire().await.ok()
+    /// Waits until no other big message is carried out, but for one of the other rank; until the turn is dropped this
+    /// one is.
+    pub async fn turn(&self, user: &str, rank: Rank) -> Turn<'_> {
+        self.turns.turn(user, rank).await
     }
 
     /// Ready when much was taken and all of it is given back.
@@ -124,6 +120,10 @@ impl Room {
 
     pub(crate) fn rooms(&self) -> &Arc<Rooms> {
         &self.rooms
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        &self.user
     }
 
     /// Is there room for so many bytes in this session? Takes what is missing, if it is there.

@@ -5,13 +5,14 @@ use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
 use crate::peer::SshChannel;
 use crate::room::{Room, Rooms};
+use crate::turns::{Rank, Turn};
 use cats_mgmtd_netconf::{CloseReason, DataOf, Hello, Modules, Output, Refusals, Reply, Rpc, Session};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{SemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -74,7 +75,7 @@ pub async fn serve<R: Respond>(
     mut responder: R,
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
-    let Connection { stream, channel, ticket, standing, .. } = connection;
+    let Connection { stream, channel, ticket, standing, rank, .. } = connection;
     let ender = Ender { kill: Some(kill), ticket, greeted: false, standing };
     let mut driver = Driver::new(stream, session, ender);
     let rooms = Arc::clone(driver.room.rooms());
@@ -88,7 +89,7 @@ pub async fn serve<R: Respond>(
         if request.is_none() && driver.session.is_pending() {
             // Two turns at once would wait for each other.
             drop(turn.take());
-            turn = driver.turn(&rooms).await;
+            turn = driver.turn(&rooms, rank).await;
             continue;
         }
         match request {
@@ -184,20 +185,20 @@ impl Driver {
         Ok(None)
     }
 
-    /// Carries a big message out when no other one is.
-    async fn turn<'r>(&mut self, rooms: &'r Rooms) -> Option<SemaphorePermit<'r>> {
+    /// Carries a big message out when it is its turn.
+    async fn turn<'r>(&mut self, rooms: &'r Rooms, rank: Rank) -> Option<Turn<'r>> {
         let turn = tokio::select! {
             biased;
             reason = self.ender.ended() => {
                 self.session.close(reason);
                 return None;
             }
-            turn = rooms.turn() => turn,
+            turn = rooms.turn(self.room.user(), rank) => turn,
         };
         tokio::task::block_in_place(|| self.session.proceed());
         self.room.settle(self.session.held());
         // What was refused has its answer.
-        turn.filter(|_| self.session.is_asked())
+        self.session.is_asked().then_some(turn)
     }
 
     /// May more be read, as far as memory goes?
@@ -271,7 +272,7 @@ impl Driver {
         &mut self,
         rpc: Rpc,
         responder: &mut R,
-        (modules, turn): (&(dyn Modules + Send + Sync), Option<SemaphorePermit<'_>>),
+        (modules, turn): (&(dyn Modules + Send + Sync), Option<Turn<'_>>),
     ) -> Result<(), CloseReason> {
         let mut answer = pin!(responder.respond(rpc));
         let mut written = Ok(());

@@ -104,10 +104,7 @@ impl SshListener {
                 config = Arc::new(self::config(&access, &known));
             }
             let progress = Arc::new(watch::Sender::new(Progress::default()));
-            let Some(place) = strangers.admit(address.ip(), &limits, &progress) else {
-                debug!(peer = %address, bound = limits.per_source, "closed: too many unauthenticated of its source");
-                continue;
-            };
+            let place = strangers.admit(address.ip(), &limits, &progress);
             let guarded = Guarded::new(stream, Arc::clone(&progress), listening.clone(), limits.login);
             let peer = Peer::new(address, place, progress, Arc::clone(&shared));
             tokio::spawn(serve(Arc::clone(&config), guarded, peer, Arc::clone(&strangers)));

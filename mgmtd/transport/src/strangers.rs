@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-/// A source that is refused is named in the log once in this time.
+/// A source that has more than it may is named in the log once in this time.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Sources that are remembered as named; with so many, further ones are not named.
@@ -55,22 +55,23 @@ impl Strangers {
         Arc::new(Self(Mutex::default()))
     }
 
-    /// A place for a connection from `address`; none when its source has all that it may. When all places are taken,
-    /// the oldest connection of the source that holds most is given up for it: whoever connects gets the time that
-    /// a login takes.
+    /// A place for a connection from `address`. When its source has all that it may, its oldest connection is given up
+    /// for it, since whoever shares the source, as behind a translator of addresses, would be kept out otherwise; and when
+    /// all places are taken, the oldest of the source that holds most. So whoever connects gets the time that a login
+    /// takes.
     pub(crate) fn admit(
         self: &Arc<Self>,
         address: IpAddr,
         limits: &SshLimits,
         progress: &Arc<watch::Sender<Progress>>,
-    ) -> Option<Place> {
+    ) -> Place {
         let (source, bound) = (Source::of(address), limits.per_source);
         let mut state = self.state();
-        if state.held_by(source) >= bound {
+        while state.held_by(source) >= bound.max(1) {
             if state.may_name(source, Instant::now()) {
-                warn!(source = %source.0, bound, "SSH connections refused: too many of this source are unauthenticated");
+                warn!(source = %source.0, bound, "SSH connections given up: too many of this source are unauthenticated");
             }
-            return None;
+            state.give_up_one_of(source);
         }
         while state.waiting.len() >= limits.unauthenticated.max(1) {
             state.give_up_one();
@@ -78,7 +79,7 @@ impl Strangers {
         let id = state.next;
         state.next += 1;
         state.waiting.insert(id, Stranger { source, progress: Arc::clone(progress) });
-        Some(Place { strangers: Arc::clone(self), id })
+        Place { strangers: Arc::clone(self), id }
     }
 
     /// Whether something about `address` may be said in the log; for each source that is rarely so.
@@ -101,7 +102,17 @@ impl State {
             let oldest_first = std::cmp::Reverse(**id);
             (self.held_by(stranger.source), oldest_first)
         });
-        let Some(stranger) = most.map(|(id, _)| *id).and_then(|id| self.waiting.remove(&id)) else { return };
+        let id = most.map(|(id, _)| *id);
+        self.give_up(id);
+    }
+
+    fn give_up_one_of(&mut self, source: Source) {
+        let oldest = self.waiting.iter().find(|(_, stranger)| stranger.source == source).map(|(id, _)| *id);
+        self.give_up(oldest);
+    }
+
+    fn give_up(&mut self, id: Option<u64>) {
+        let Some(stranger) = id.and_then(|id| self.waiting.remove(&id)) else { return };
         debug!(source = %stranger.source.0, "an unauthenticated connection is given up for a new one");
         stranger.progress.send_modify(|progress| progress.abandoned = true);
     }
@@ -133,7 +144,7 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    type Held = (Option<Place>, watch::Receiver<Progress>);
+    type Held = (Place, watch::Receiver<Progress>);
 
     fn connect(
         strangers: &Arc<Strangers>,
@@ -146,19 +157,24 @@ mod tests {
     }
 
     #[test]
-    fn a_source_has_its_bound_and_at_the_bound_of_all_the_greediest_gives_way() {
+    fn at_the_bound_of_a_source_its_oldest_gives_way_and_at_that_of_all_the_oldest_of_the_greediest() {
         let strangers = Strangers::new();
         let from = |address| connect(&strangers, (4, 3), address);
-        let (one, two, three) = (from("192.0.2.1"), from("192.0.2.2"), from("192.0.2.2"));
-        let four = from("::ffff:192.0.2.2");
-        assert!(four.0.is_some());
-        assert!(from("192.0.2.2").0.is_none(), "a fourth of the same source");
-        let five = from("2001:db8::1");
-        assert!(five.0.is_some());
-        let given_up = [&one, &two, &three, &four, &five].map(|held| held.1.borrow().abandoned);
-        assert_eq!(given_up, [false, true, false, false, false], "the oldest of the source with most");
-        drop(one);
-        assert!(from("2001:db8::2").0.is_some());
+        let one = from("192.0.2.1");
+        let mut others =
+            vec![from("192.0.2.2"), from("192.0.2.2"), from("::ffff:192.0.2.2"), from("192.0.2.2")];
+        let given_up =
+            |others: &[Held]| others.iter().map(|held| held.1.borrow().abandoned).collect::<Vec<_>>();
+        assert_eq!(given_up(&others), [true, false, false, false], "a fourth of the same source");
+        others.push(from("2001:db8::1"));
+        assert_eq!(
+            given_up(&others),
+            [true, true, false, false, false],
+            "the oldest of the source with most"
+        );
+        assert!(!one.1.borrow().abandoned);
+        drop(others.remove(0));
+        assert_eq!(strangers.state().waiting.len(), 4, "whose place was taken gives none back");
     }
 
     #[test]
@@ -166,13 +182,15 @@ mod tests {
         let strangers = Strangers::new();
         let from = |address| connect(&strangers, (32, 2), address);
         let held = [from("2001:db8::1"), from("2001:db8::ffff:0:0:1")];
-        assert!(held.iter().all(|held| held.0.is_some()));
-        assert!(from("2001:db8::2").0.is_none());
-        assert!(from("2001:db8:0:1::2").0.is_some(), "the next /64");
+        let given_up = || held.each_ref().map(|held| held.1.borrow().abandoned);
+        let _next = from("2001:db8:0:1::2");
+        assert_eq!(given_up(), [false, false], "the next /64 is another");
+        let _same = from("2001:db8::2");
+        assert_eq!(given_up(), [true, false]);
     }
 
     #[test]
-    fn a_refused_source_is_named_once_in_a_period() {
+    fn a_source_with_too_many_is_named_once_in_a_period() {
         let mut state = State::default();
         let source = Source::of("192.0.2.1".parse().unwrap());
         let start = Instant::now();

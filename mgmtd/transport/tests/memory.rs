@@ -31,7 +31,8 @@ async fn until(stream: &mut UnixStream, wanted: &str) -> String {
 }
 
 fn big(id: u32, size: usize) -> Vec<u8> {
-    rpc(id, &format!("<get><!--{}--></get>", "x".repeat(size))).into_bytes()
+    let config = format!("<config><!--{}--></config>", "x".repeat(size));
+    rpc(id, &format!("<edit-config><target><candidate/></target>{config}</edit-config>")).into_bytes()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,13 +56,13 @@ async fn a_session_is_not_read_on_while_others_fill_the_room_and_is_served_when_
     third.write_all(&big(3, FREE / 2)).await.unwrap();
     until(&mut third, "message-id=\"3\"").await;
     let (answer, ()) = tokio::join!(done, sending);
-    assert!(answer.contains("message-id=\"1\"") && answer.contains("<data>"), "{answer}");
+    assert!(answer.contains("message-id=\"1\"") && answer.contains("<ok/>"), "{answer}");
     let mut all = Vec::new();
     while !String::from_utf8_lossy(&all).contains("</rpc-reply>") {
         assert!(timeout(PATIENCE, reader.read_buf(&mut all)).await.unwrap().unwrap() > 0);
     }
     let all = String::from_utf8(all).unwrap();
-    assert!(all.contains("message-id=\"2\"") && all.contains("<data>"), "{all}");
+    assert!(all.contains("message-id=\"2\"") && all.contains("<ok/>"), "{all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,7 +77,7 @@ async fn a_message_that_there_is_no_room_for_is_answered_with_resource_denied_an
     };
     let mut all = Vec::new();
     let reading = async {
-        while !String::from_utf8_lossy(&all).contains("<data>") {
+        while !String::from_utf8_lossy(&all).contains("<ok/>") {
             assert!(timeout(PATIENCE, reader.read_buf(&mut all)).await.unwrap().unwrap() > 0);
         }
     };
@@ -87,7 +88,7 @@ async fn a_message_that_there_is_no_room_for_is_answered_with_resource_denied_an
         first.contains("message-id=\"1\"") && first.contains("<error-tag>resource-denied</error-tag>"),
         "{all}"
     );
-    assert!(second.contains("<data>"), "{all}");
+    assert!(second.contains("<ok/>"), "{all}");
 }
 
 /// A turn that would wait for the one before it would wait for ever.
@@ -95,7 +96,7 @@ async fn a_message_that_there_is_no_room_for_is_answered_with_resource_denied_an
 async fn big_messages_that_follow_each_other_are_carried_out_one_by_one_whatever_they_hold() {
     let lab = Lab::start(Setup::default()).await;
     let mut stream = greeted(&lab).await;
-    let wrong = rpc(1, &format!("<get><!--{}-->", "x".repeat(MIB))).into_bytes();
+    let wrong = rpc(1, &format!("<edit-config><!--{}-->", "x".repeat(MIB))).into_bytes();
     let (mut reader, mut writer) = stream.split();
     let sending = async {
         for message in [wrong.clone(), big(2, MIB), wrong.clone(), big(4, MIB)] {
@@ -111,7 +112,7 @@ async fn big_messages_that_follow_each_other_are_carried_out_one_by_one_whatever
     tokio::join!(sending, reading);
     let all = String::from_utf8(all).unwrap();
     assert_eq!(all.matches("malformed-message").count(), 2, "{all}");
-    assert_eq!(all.matches("<data>").count(), 2, "{all}");
+    assert_eq!(all.matches("<ok/>").count(), 2, "{all}");
 }
 
 /// What it is refused with is fifty times as long as what a peer sends, who takes none of it.

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used)] // a failed set-up is a failed test
 
 use cats_mgmtd_netconf::{CloseReason, DataOf, Limits, NoModules, Refusals, Reply, Rpc, Session, Settings};
-use cats_mgmtd_transport::{Admission, Connection, LocalListener, Respond, Response, SessionLimits, serve};
+use cats_mgmtd_transport::{
+    Admission, Connection, LocalListener, Rank, Respond, Response, SessionLimits, serve,
+};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -54,13 +57,36 @@ impl Respond for Once {
     async fn refused(&mut self, _more: Refusals) {}
 }
 
+/// Answers nothing, and says that it was asked.
+struct Never {
+    asked: watch::Sender<usize>,
+}
+
+impl Respond for Never {
+    async fn greeted(&mut self, _hello: cats_mgmtd_netconf::Hello) {}
+
+    async fn respond(&mut self, _rpc: Rpc) -> Response {
+        self.asked.send_modify(|asked| *asked += 1);
+        std::future::pending().await
+    }
+
+    async fn refused(&mut self, _more: Refusals) {}
+}
+
 const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
 
 /// A peer that has sent its hello and so many requests, and the connection that was accepted from it.
 async fn peer(requests: usize) -> (UnixStream, Connection, tempfile::TempDir) {
+    peer_among(Admission::new(SessionLimits::default()), requests).await
+}
+
+async fn peer_among(
+    admission: Arc<Admission>,
+    requests: usize,
+) -> (UnixStream, Connection, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("netconf.sock");
-    let listener = LocalListener::bind(&path, Admission::new(SessionLimits::default())).unwrap();
+    let listener = LocalListener::bind(&path, admission).unwrap();
     let (accepted, mut connections) = mpsc::channel(1);
     let listening = tokio::spawn(listener.run(accepted));
     let mut peer = UnixStream::connect(&path).unwrap();
@@ -75,7 +101,11 @@ async fn peer(requests: usize) -> (UnixStream, Connection, tempfile::TempDir) {
 }
 
 fn session() -> Session {
-    let settings = Settings { session_id: 1, capabilities: Vec::new(), limits: Limits::default() };
+    session_with(Limits::default())
+}
+
+fn session_with(limits: Limits) -> Session {
+    let settings = Settings { session_id: 1, capabilities: Vec::new(), limits };
     Session::new(settings, Instant::now())
 }
 
@@ -116,4 +146,28 @@ async fn pieces_are_made_as_the_peer_takes_them_and_a_kill_ends_that() {
     let made = *pieces.borrow();
     assert!(made < ALL / 10, "{made} pieces were made for a peer that reads nothing");
     drop(peer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_session_does_not_wait_while_the_big_message_of_another_is_carried_out() {
+    let admission = Admission::new(SessionLimits::default());
+    // Each request is a big one.
+    let big = Limits { at_once: 0, ..Limits::default() };
+    let (asked, mut seen) = watch::channel(0);
+    let mut kept = Vec::new();
+    for rank in [Rank::Ordinary, Rank::Ordinary, Rank::Recovery] {
+        let (peer, mut connection, dir) = peer_among(Arc::clone(&admission), 1).await;
+        connection.rank = rank;
+        let (kill, killed) = oneshot::channel();
+        let never = Never { asked: asked.clone() };
+        let serving = tokio::spawn(serve(connection, session_with(big), &NoModules, never, killed));
+        kept.push((peer, dir, kill, serving));
+    }
+    tokio::time::timeout(PATIENCE, seen.wait_for(|asked| *asked == 2)).await.unwrap().unwrap();
+    // The other ordinary session gets its turn when the first one ends.
+    let (_peer, _dir, kill, serving) = kept.remove(0);
+    kill.send(CloseReason::Killed { by: 9 }).unwrap();
+    tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+    let killed_or_next = tokio::time::timeout(PATIENCE, seen.wait_for(|asked| *asked == 3));
+    killed_or_next.await.unwrap().unwrap();
 }

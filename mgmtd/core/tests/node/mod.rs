@@ -302,6 +302,7 @@ impl Node {
                 | Output::Apply { .. }
                 | Output::Abort { .. }
                 | Output::Snapshot { .. }
+                | Output::Disconnect { .. }
                 | Output::Fetch { .. }
                 | Output::Store { .. }
                 | Output::Remove { .. }

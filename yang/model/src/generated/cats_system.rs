@@ -119,8 +119,8 @@ pub struct Ssh {
     /// Connections that may be open without being authenticated. For a further one, the oldest of the source
     /// that holds most is closed. Default: 32.
     pub max_startups: Option<u16>,
-    /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. Further ones are closed
-    /// at once. Default: 8.
+    /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. For a further one, the
+    /// oldest of them is closed. Default: 8.
     pub max_startups_per_source: Option<u16>,
 }
 
@@ -167,8 +167,8 @@ impl Ssh {
         self.max_startups.unwrap_or(32)
     }
 
-    /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. Further ones are closed
-    /// at once. Default: 8.
+    /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. For a further one, the
+    /// oldest of them is closed. Default: 8.
     pub fn max_startups_per_source(&self) -> u16 {
         self.max_startups_per_source.unwrap_or(8)
     }
