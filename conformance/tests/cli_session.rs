@@ -75,6 +75,8 @@ fn at_a_terminal_words_are_completed_and_errors_do_not_end_the_session() -> Resu
         shows("+ gear knob 7")?;
         tmux(&["send-keys", "commit", "Enter", "exit", "Enter", "show config gear", "Enter"])?;
         shows("  knob  7")?;
+        tmux(&["send-keys", "sh al", "Enter"])?;
+        shows("cats-engined is not connected")?;
         tmux(&["send-keys", "exit", "Enter"])?;
         wait_for("the end of the session", || tmux(&["list-sessions"]).is_err().then_some(()))
     })();

@@ -50,3 +50,32 @@ fn the_example_in_the_readme_is_committed_and_shown() -> Result<()> {
     }
     Ok(())
 }
+
+/// A piece of the page, from one tag to the one that ends it.
+fn piece<'a>(page: &'a str, tag: &str, namespace: &str) -> &'a str {
+    let (begin, end) = (format!("<{tag} xmlns=\"{namespace}\">"), format!("\n    </{tag}>"));
+    let found = page.find(&begin).and_then(|at| page.get(at..));
+    found.and_then(|rest| rest.get(..rest.find(&end)? + end.len())).unwrap_or_default()
+}
+
+#[test]
+fn the_metric_agent_in_the_readme_and_the_path_selector_that_takes_it_are_committed() -> Result<()> {
+    let file = repository_root().join("README.md");
+    let page = std::fs::read_to_string(&file).map_err(LabError::of(format!("reading {}", file.display())))?;
+    let agent = piece(&page, "metric-agent", "urn:catsd:yang:cats-sma");
+    let selector = piece(&page, "path-selector", "urn:catsd:yang:cats-cps");
+    for (name, part, wanted) in [
+        ("agent", agent, "IF Time IN night THEN SET GAS = 0"),
+        ("selector", selector, "/etc/cats/pki/C-SMA-1.pem"),
+    ] {
+        let server = Server::start(&format!("configuration-readme-{name}"))?;
+        server.node.configure(&format!(
+            "<routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\">\
+             <cats xmlns=\"urn:ietf:params:xml:ns:yang:ietf-cats\">{part}</cats></routing>"
+        ))?;
+        let all = "<routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\"/>";
+        let shown = server.node.netconf()?.running(all)?;
+        assert!(shown.contains(wanted) && shown.contains("C-SMA-1"), "{wanted}: {shown}");
+    }
+    Ok(())
+}

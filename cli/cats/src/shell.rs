@@ -7,6 +7,7 @@ use cats_cli_core::edit;
 use cats_cli_core::error::Error;
 use cats_cli_core::render::{self, Sign};
 use cats_cli_core::token::Token;
+use cats_cli_core::view::{self, Asked};
 use cats_mgmtd_netconf::{
     CommitOptions, Content, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption,
     XmlFragment,
@@ -14,6 +15,7 @@ use cats_mgmtd_netconf::{
 use cats_yang_tree::path::InstancePath;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::tree::Tree;
+use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -62,8 +64,13 @@ impl Shell {
 
     /// Runs one command and writes what it shows.
     pub(crate) fn run(&mut self, words: &[Token], out: &mut dyn Write) -> Result<Flow, Error> {
-        match command::parse(&self.schema, self.mode, words)? {
+        let words = match self.giver {
+            Giver::Script => words.to_vec(),
+            Giver::Person => command::expand(&self.schema, self.mode, words)?,
+        };
+        match command::parse(&self.schema, self.mode, &words)? {
             Command::Show { source, path } => self.show(source, &path, out)?,
+            Command::View(asked) => self.view(&asked, out)?,
             Command::Configure => self.configure()?,
             Command::Set(assignments) => self.edit(edit::set(&self.schema, &assignments))?,
             Command::Delete(path) => self.edit(edit::delete(&self.schema, &path))?,
@@ -142,10 +149,16 @@ impl Shell {
     }
 
     fn help(&self, out: &mut dyn Write) -> Result<(), Error> {
+        let mut text = String::new();
         for word in command::words(self.mode) {
-            writeln!(out, "{:10} {}", word.name, word.help).map_err(|error| unwritable(&error))?;
+            let _ = writeln!(text, "{:22} {}", word.name, word.help);
         }
-        Ok(())
+        if self.mode == Mode::Operational {
+            for (words, help) in view::words(&self.schema) {
+                let _ = writeln!(text, "{:22} {help}", format!("show {words}"));
+            }
+        }
+        out.write_all(text.as_bytes()).map_err(|error| unwritable(&error))
     }
 
     fn show(&mut self, source: Source, path: &InstancePath, out: &mut dyn Write) -> Result<(), Error> {
@@ -155,12 +168,24 @@ impl Shell {
         };
         let reply = self.read(source, filter)?;
         let tree = self.tree(&reply)?;
+        self.tell(&tree, || render::outline(&self.schema, &tree), out)
+    }
+
+    fn view(&mut self, asked: &Asked, out: &mut dyn Write) -> Result<(), Error> {
+        let filter = fragment("filter", &asked.filter(&self.schema))?;
+        let reply = self.read(Source::State, Some(filter))?;
+        let tree = self.tree(&reply)?;
+        self.tell(&tree, || asked.page(&self.schema, &tree).to_string(), out)
+    }
+
+    /// Writes data in the format that was asked for; `table` makes it the one for people.
+    fn tell(&self, tree: &Tree, table: impl FnOnce() -> String, out: &mut dyn Write) -> Result<(), Error> {
         let text = match self.format {
-            Format::Table => render::outline(&self.schema, &tree),
-            Format::Xml => lines(render::xml(&self.schema, &tree)),
-            Format::Json => lines(render::json(&self.schema, &tree)),
+            Format::Table => table(),
+            Format::Xml => lines(render::xml(&self.schema, tree)),
+            Format::Json => lines(render::json(&self.schema, tree)),
             Format::Set => {
-                render::set_lines(&self.schema, &tree).iter().map(|line| format!("set {line}\n")).collect()
+                render::set_lines(&self.schema, tree).iter().map(|line| format!("set {line}\n")).collect()
             }
         };
         out.write_all(text.as_bytes()).map_err(|error| unwritable(&error))

@@ -3,6 +3,7 @@
 use crate::error::{Error, nearest};
 use crate::place::{self, Assignment, Want};
 use crate::token::Token;
+use crate::view::{self, Asked};
 use cats_yang_tree::path::InstancePath;
 use cats_yang_tree::schema::Schema;
 
@@ -26,6 +27,8 @@ pub enum Command {
         /// Which part; all when empty.
         path: InstancePath,
     },
+    /// Shows a view.
+    View(Asked),
     /// Enters configure mode.
     Configure,
     /// Creates nodes or gives them values, in the candidate.
@@ -58,6 +61,7 @@ pub enum Source {
 }
 
 /// A command word with its help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
     /// The word.
     pub name: &'static str,
@@ -69,7 +73,7 @@ const OPERATIONAL: &[Word] = &[
     Word { name: "configure", help: "change the candidate configuration" },
     Word { name: "exit", help: "leave the CLI" },
     Word { name: "help", help: "list the commands" },
-    Word { name: "show", help: "show config [PATH] or show state [PATH]" },
+    Word { name: "show", help: "show config [PATH], show state [PATH], or one of the views below" },
 ];
 
 const CONFIGURE: &[Word] = &[
@@ -85,6 +89,16 @@ const CONFIGURE: &[Word] = &[
     Word { name: "set", help: "set PATH VALUE in the candidate" },
     Word { name: "show", help: "show the candidate, or its part PATH" },
 ];
+
+const SHOWN: &[Word] = &[
+    Word { name: "config", help: "the running configuration" },
+    Word { name: "state", help: "state and the running configuration" },
+];
+
+/// What may stand behind `show`.
+pub(crate) fn shown(schema: &Schema) -> Vec<Word> {
+    SHOWN.iter().copied().chain(view::beginnings(schema)).collect()
+}
 
 /// The commands of a mode.
 pub fn words(mode: Mode) -> &'static [Word] {
@@ -117,6 +131,31 @@ pub fn parse(schema: &Schema, mode: Mode, command: &[Token]) -> Result<Command, 
     }
 }
 
+/// The same command with its words in full, where a person has typed their beginnings only: those of the command, not
+/// names and values. A script spells them out, so that a word that comes later cannot change what it means.
+///
+/// # Errors
+/// A beginning of several words.
+pub fn expand(schema: &Schema, mode: Mode, command: &[Token]) -> Result<Vec<Token>, Error> {
+    let Some((verb, rest)) = command.split_first() else { return Ok(Vec::new()) };
+    let verb = view::full(verb, words(mode).iter().map(|word| word.name))?;
+    let mut out = vec![verb];
+    match (mode, out.first().map(|verb| verb.text.as_str()), rest.split_first()) {
+        (Mode::Operational, Some("show"), Some((what, behind))) => {
+            let what = view::full(what, shown(schema).iter().map(|word| word.name))?;
+            if SHOWN.iter().any(|word| word.name == what.text) {
+                out.push(what);
+                out.extend_from_slice(behind);
+            } else {
+                let words: Vec<Token> = std::iter::once(what).chain(behind.iter().cloned()).collect();
+                out.extend(view::expand(schema, &words)?);
+            }
+        }
+        _ => out.extend_from_slice(rest),
+    }
+    Ok(out)
+}
+
 fn alone(rest: &[Token], command: Command) -> Result<Command, Error> {
     match rest.first() {
         None => Ok(command),
@@ -135,7 +174,10 @@ fn commit(rest: &[Token]) -> Result<Command, Error> {
 }
 
 fn show(schema: &Schema, verb: &Token, rest: &[Token]) -> Result<Command, Error> {
-    let expected = || vec!["config".to_owned(), "state".to_owned()];
+    let expected = || shown(schema).iter().map(|word| word.name.to_owned()).collect();
+    if let Some(asked) = view::parse(schema, rest) {
+        return asked.map(Command::View);
+    }
     let Some((what, rest)) = rest.split_first() else {
         return Err(Error::usage("what is to be shown?")
             .under((verb.start + verb.length, 1))

@@ -3,6 +3,7 @@
 use crate::command::{self, Mode};
 use crate::place::{self, Walk, Want};
 use crate::token::{self, Token};
+use crate::view;
 use cats_yang_tree::path::{InstancePath, Step};
 use cats_yang_tree::schema::{NodeId, NodeKind, Schema};
 
@@ -62,12 +63,13 @@ fn offers(schema: &Schema, mode: Mode, words: &[Token], values: &dyn Values) -> 
             .collect();
     };
     match (mode, verb.text.as_str(), rest.first().map(|word| word.text.as_str())) {
-        (Mode::Operational, "show", None) => vec![
-            Completion { word: "config".to_owned(), help: "the running configuration".to_owned() },
-            Completion { word: "state".to_owned(), help: "state and the running configuration".to_owned() },
-        ],
+        (Mode::Operational, "show", None) => command::shown(schema)
+            .into_iter()
+            .map(|word| Completion { word: word.name.to_owned(), help: word.help.to_owned() })
+            .collect(),
         (Mode::Operational, "show", Some("config")) => next(schema, &rest[1..], Want::Config, false, values),
         (Mode::Operational, "show", Some("state")) => next(schema, &rest[1..], Want::Any, false, values),
+        (Mode::Operational, "show", Some(_)) => view::offers(schema, rest, values),
         (Mode::Configure, "show" | "delete", _) => next(schema, rest, Want::Config, false, values),
         (Mode::Configure, "set", _) => next(schema, rest, Want::Config, true, values),
         (Mode::Configure, "commit", None) => {

@@ -36,6 +36,33 @@ pub fn filter(schema: &Schema, path: &InstancePath) -> String {
     print(schema, &top)
 }
 
+/// A part of the data: of the lists on the way the entries that have these values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// What is selected.
+    pub path: InstancePath,
+    /// A list on the way, a leaf of it, and the value of that leaf.
+    pub matches: Vec<(NodeId, NodeId, Value)>,
+}
+
+/// The content of a subtree filter that selects all of these.
+pub fn filters(schema: &Schema, selections: &[Selection]) -> String {
+    let mut top = Vec::new();
+    for selection in selections {
+        reach(&mut top, &selection.path.steps);
+        for (list, leaf, value) in &selection.matches {
+            let way = selection.path.steps.clone();
+            let end = way.iter().position(|step| step.node == *list).map_or(way.len(), |at| at + 1);
+            let leaf = Step { node: *leaf, key: None };
+            let steps: Vec<Step> = way.into_iter().take(end).chain([leaf]).collect();
+            if let Some(target) = reach(&mut top, &steps) {
+                target.value = Some(value.clone());
+            }
+        }
+    }
+    print(schema, &top)
+}
+
 struct Element {
     step: Step,
     value: Option<Value>,

@@ -2,7 +2,8 @@
 //! over the schema index that the server gives, so that whatever the schema has, the CLI has.
 //!
 //! This crate must not know a socket, a terminal, a file or a session; nor any module by name, but for the one
-//! place ([`place::HOME`]) whose children may be named without their parents.
+//! place ([`place::HOME`]) whose children may be named without their parents. Only the [views](view) know what is below
+//! it, by the names of nodes.
 
 pub mod command;
 pub mod complete;
@@ -11,3 +12,4 @@ pub mod error;
 pub mod place;
 pub mod render;
 pub mod token;
+pub mod view;

@@ -4,12 +4,14 @@
 //! engine reads the same configuration by the same functions.
 
 mod addresses;
+mod agent;
 mod check;
 mod forwarder;
 mod places;
 mod selector;
 mod services;
 
+pub use agent::{MetricAgent, metric_agent};
 pub use check::{Checked, check};
 pub use selector::path_selector;
 

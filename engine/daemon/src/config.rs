@@ -1,12 +1,15 @@
-//! From the typed configuration to what each role of this node is to do. The path selector's part and the checks are
-//! engine/core's; here are the forwarder, the topology, and who speaks with whom.
+//! From the typed configuration to what each role of this node is to do. The parts of the path selector and the metric
+//! agent, and the checks, are engine/core's; here are the forwarder, the topology, and who speaks with whom.
 
+mod agent;
 mod forwarder;
 mod topology;
 
+pub use agent::{Ask, Broker, Collection, Listener, MetricAgent, Peer, Source};
 use cats_datapath_core::ForwarderConfig;
 use cats_engine_core::config::{CATS, Checked, Violation, node, path_selector};
 use cats_engine_core::cps::CpsConfig;
+use cats_engine_transport::keys::VerifyingKey;
 use cats_engine_transport::management::Fault;
 use cats_engine_transport::pki::PkiFiles;
 use cats_engine_types::{NodeId, Revision};
@@ -24,6 +27,8 @@ pub struct Desired {
     pub selector: Option<Selector>,
     /// The forwarder.
     pub forwarder: Option<Forwarding>,
+    /// The metric agent.
+    pub agent: Option<MetricAgent>,
     /// The node's certificates.
     pub pki: PkiFiles,
 }
@@ -35,10 +40,14 @@ pub struct Selector {
     pub cps: CpsConfig,
     /// The path computation's configuration.
     pub pce: PceConfig,
-    /// Where forwarders of other nodes attach, and the name they expect.
+    /// Where forwarders and metric agents of other nodes connect, and the name they expect.
     pub listen: Option<(SocketAddr, NodeId)>,
-    /// Who may.
+    /// Which forwarders may.
     pub forwarders: BTreeSet<NodeId>,
+    /// Which metric agents may.
+    pub agents: BTreeSet<NodeId>,
+    /// What their advertisements are verified with.
+    pub keys: Vec<VerifyingKey>,
 }
 
 /// The forwarder.
@@ -74,25 +83,35 @@ fn read(checked: &Checked, revision: Revision, violations: &mut Vec<Violation>) 
     let cats = &checked.config().cats;
     let pki = certificates(&cats.system.certificates);
     if !cats.base.enable() {
-        return Desired { selector: None, forwarder: None, pki };
+        return Desired { selector: None, forwarder: None, agent: None, pki };
     }
     let services = checked.services();
     let forwarder = forwarder::read(cats, services, violations);
     let local = forwarder.as_ref().filter(|forwarder| forwarder.remote.is_none());
     let local = local.map(|forwarder| forwarder.config.node.clone());
-    let selector = path_selector(cats, services.clone(), local, revision, violations).map(|cps| Selector {
+    let mut cps = path_selector(cats, services.clone(), local, revision, violations);
+    let agent = agent::read(checked, cps.as_mut(), violations);
+    let selector = cps.map(|cps| Selector {
         pce: topology::read(cats, violations),
         listen: listen(&cats.path_selector, violations),
         forwarders: remote_forwarders(&cps),
+        agents: remote_agents(&cps, agent.as_ref()),
+        keys: agent::keys(cats),
         cps,
     });
-    Desired { selector, forwarder, pki }
+    Desired { selector, forwarder, agent, pki }
 }
 
 /// Who may attach from another node: nobody there speaks for the forwarder of this node.
 fn remote_forwarders(cps: &CpsConfig) -> BTreeSet<NodeId> {
     let names = cps.forwarders.iter().map(|forwarder| &forwarder.node);
     names.filter(|name| cps.local_forwarder.as_ref() != Some(name)).cloned().collect()
+}
+
+/// Likewise: nobody on another node speaks for the metric agent of this node.
+fn remote_agents(cps: &CpsConfig, own: Option<&MetricAgent>) -> BTreeSet<NodeId> {
+    let names = cps.agents.iter().map(|agent| &agent.node);
+    names.filter(|name| own.is_none_or(|own| own.node() != *name)).cloned().collect()
 }
 
 fn listen(selector: &PathSelector, violations: &mut Vec<Violation>) -> Option<(SocketAddr, NodeId)> {

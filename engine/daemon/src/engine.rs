@@ -1,27 +1,31 @@
 //! [`Engine`]: the roles of one node around their state machines. It has no tasks and no waiting of its own: it is
 //! given what happens with the time at which it is handled, and settles everything that follows before it returns.
 
+mod agent;
+mod alarms;
 mod forwarder;
 mod manage;
 mod selector;
 mod state;
 
-use crate::config::{Desired, desired};
-use crate::network::{Arrival, Network};
+use crate::config::{Desired, MetricAgent, desired};
+use crate::network::{Arrival, Busy, Network};
 use crate::plane::Plane;
 use crate::store::Store;
+use agent::{AgentRole, REPORTS};
+use alarms::Alarms;
 use cats_engine_core::config::Checked;
 use cats_engine_transport::management::{Call, ConfigId};
-use cats_engine_types::Epoch;
+use cats_engine_types::{Epoch, UnixMicros};
 use cats_yang_model::Config;
 use forwarder::ForwarderRole;
 use manage::Prepared;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use selector::SelectorRole;
+use selector::{ADVERTISEMENTS, SelectorRole};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 
 /// Rounds between the roles in one step, so that messages get their turn in a flood of packets.
@@ -40,6 +44,34 @@ impl Now {
     /// Both clocks, read now.
     pub fn read() -> Self {
         Self { at: Instant::now(), wall: SystemTime::now() }
+    }
+
+    fn since_1970(self) -> Duration {
+        self.wall.duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    /// The wall clock as messages have it.
+    fn micros(self) -> UnixMicros {
+        UnixMicros(u64::try_from(self.since_1970().as_micros()).unwrap_or(u64::MAX))
+    }
+
+    fn nanos(self) -> u64 {
+        u64::try_from(self.since_1970().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// How much of what comes in bulk is still taken before packets get their turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    reports: usize,
+    advertisements: usize,
+}
+
+impl Turn {
+    const WHOLE: Self = Self { reports: REPORTS, advertisements: ADVERTISEMENTS };
+
+    fn is_over(self) -> bool {
+        self.reports == 0 || self.advertisements == 0
     }
 }
 
@@ -62,13 +94,19 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Engine<P> {
     store: Store,
+    /// Of this start.
     epoch: Epoch,
+    /// The newest that was given to a role.
+    newest: Epoch,
     id: ConfigId,
     config: Checked,
     prepared: Option<Prepared>,
     selector: Option<SelectorRole>,
     forwarder: Option<ForwarderRole<P>>,
+    agent: Option<AgentRole>,
+    alarms: Alarms,
     network: Network,
+    turn: Turn,
     /// What the data plane has of ours and nobody configured may go: cats-mgmtd has confirmed the configuration.
     confirmed: bool,
 }
@@ -80,12 +118,16 @@ impl<P: Plane> Engine<P> {
         let mut engine = Self {
             store,
             epoch,
+            newest: epoch,
             id,
             config: Checked::default(),
             prepared: None,
             selector: None,
             forwarder: None,
+            agent: None,
+            alarms: Alarms::default(),
             network: Network::new(runtime),
+            turn: Turn::WHOLE,
             confirmed: false,
         };
         match desired(&Checked::default(), config.clone(), engine.id.revision) {
@@ -104,15 +146,31 @@ impl<P: Plane> Engine<P> {
 
     /// Takes roles on, changes and drops them.
     fn apply(&mut self, desired: Desired, now: Now) {
-        let Desired { selector, forwarder, pki } = desired;
+        let Desired { selector, forwarder, agent, pki } = desired;
         let remote = forwarder.as_ref().and_then(|forwarder| forwarder.remote.clone());
         let listens = selector.as_ref().is_some_and(|selector| selector.listen.is_some());
-        self.network.certificates(&pki, listens || remote.is_some());
-        let anew = self.network.listen(selector.as_ref(), self.epoch) || !listens;
-        self.apply_selector(selector, anew, now);
+        let collects = agent.as_ref().is_some_and(MetricAgent::uses_network);
+        self.end_agent(agent.as_ref(), now);
+        let void = self.network.certificates(&pki, listens || collects || remote.is_some());
+        let epoch = self.selector_epoch(selector.is_some(), now);
+        let anew = self.network.listen(selector.as_ref(), epoch) || !listens;
+        self.apply_selector(selector, epoch, anew, now);
+        self.apply_agent(agent, void, now);
         self.apply_forwarder(forwarder, now);
         self.uplink(remote.as_ref(), now);
         self.settle(now);
+    }
+
+    /// An epoch above all before it. A role that is dropped and taken on again knows nothing of what it said before, so
+    /// it must not seem to go on with that.
+    fn new_epoch(&mut self, now: Now) -> Epoch {
+        let next = Epoch(now.nanos().max(self.newest.0.saturating_add(1)));
+        self.newest = self.store.next_epoch(next.0).unwrap_or_else(|error| {
+            // The next start has a later one all the same, unless the clock is set back.
+            tracing::error!(%error, "the epoch could not be stored");
+            next
+        });
+        self.newest
     }
 
     /// A message of the management daemon.
@@ -121,31 +179,44 @@ impl<P: Plane> Engine<P> {
         self.settle(now);
     }
 
-    /// What came from another node. To be followed by [`Engine::step`].
-    pub(crate) fn handle_arrival(&mut self, arrival: Arrival, now: Now) {
+    /// Handles the next thing that has come from another node; false if there is none for now. To be followed by
+    /// [`Engine::step`].
+    pub(crate) fn handle_arrival(&mut self, context: &mut Context<'_>, now: Now) -> bool {
+        let Poll::Ready(arrival) = self.network.poll_next(self.busy(), context) else { return false };
         match arrival {
             Arrival::Selector(event) => self.selector_event(event, now),
+            Arrival::Northbound(event) => self.northbound_event(event, now),
             Arrival::Forwarder(event) => self.forwarder_event(event, now),
+            Arrival::Collection(event) => self.collection_event(event, now),
+            Arrival::Subscription(event) => self.subscription_event(event, now),
+            Arrival::Answer(answer) => self.answer_event(answer, now),
+            Arrival::Broker(event) => self.broker_event(event, now),
+            Arrival::Agent(peer, event) => self.agent_event(&peer, event, now),
+        }
+        true
+    }
+
+    /// What is not taken until the next step.
+    fn busy(&self) -> Busy {
+        Busy {
+            advertisements: self.turn.advertisements == 0
+                || self.selector.as_ref().is_some_and(SelectorRole::is_behind),
+            reports: self.turn.reports == 0 || self.agent.as_ref().is_some_and(AgentRole::is_behind),
         }
     }
 
-    /// Handles all that has come from other nodes.
+    /// Handles what has come from other nodes, as far as one turn goes.
     pub fn handle_arrivals(&mut self, context: &mut Context<'_>, now: Now) {
-        while let Poll::Ready(arrival) = self.network.poll_next(context) {
-            self.handle_arrival(arrival, now);
-        }
+        while self.handle_arrival(context, now) {}
         self.settle(now);
-    }
-
-    pub(crate) fn network(&mut self) -> &mut Network {
-        &mut self.network
     }
 
     /// When [`Engine::step`] is to be called at the latest.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let selector = self.selector.as_ref().and_then(SelectorRole::poll_timeout);
         let forwarder = self.forwarder.as_ref().and_then(ForwarderRole::poll_timeout);
-        selector.into_iter().chain(forwarder).min()
+        let agent = self.agent.as_ref().and_then(AgentRole::poll_timeout);
+        selector.into_iter().chain(forwarder).chain(agent).min()
     }
 
     /// Takes packets that have come, does what is due, and carries everything between the roles. True where more is
@@ -154,8 +225,15 @@ impl<P: Plane> Engine<P> {
         if let Some(selector) = &mut self.selector {
             selector.handle_timeout(now);
         }
+        if let Some(agent) = &mut self.agent {
+            agent.handle_timeout(now);
+        }
         self.forwarder_timeout(now);
-        self.settle(now)
+        let more = std::mem::replace(&mut self.turn, Turn::WHOLE).is_over();
+        self.take_advertisements(now);
+        self.take_reports(now);
+        let busy = self.busy();
+        self.settle(now) || more || busy.advertisements || busy.reports
     }
 
     /// Waits for packets, for `wake`, or for what is due, `longest` at most.
@@ -177,14 +255,15 @@ impl<P: Plane> Engine<P> {
 
     /// Carries everything between the roles until nothing moves any more, within a bound; true where something may.
     fn settle(&mut self, now: Now) -> bool {
-        for _ in 0..ROUNDS {
+        let mut rounds = 0..ROUNDS;
+        let more = rounds.all(|_| {
             let forwarder = self.pump_forwarder(now);
             let selector = self.pump_selector(now);
             let restored = self.restore_some(now);
-            if !(forwarder || selector || restored) {
-                return false;
-            }
-        }
-        true
+            let agent = self.pump_agent(now);
+            forwarder || selector || restored || agent
+        });
+        self.observe(now);
+        more
     }
 }

@@ -1,37 +1,99 @@
 //! The tasks that carry the control plane: started, changed and stopped as the configuration wants.
+//!
+//! Their events wait on bounded channels, one for each kind of peer. [`Network::poll_next`] takes them in turn, so that
+//! no kind of peer keeps another one waiting.
 
-use crate::config::{Remote, Selector};
-use cats_engine_transport::control_plane::{
-    CpsEvent, ForwarderEvent, Forwarders, Listen, Target, Timing, attach, serve,
-};
+mod agent;
+mod collection;
+mod listener;
+mod selector;
+
+use crate::config::Remote;
+use agent::Links;
+pub(crate) use agent::Opened;
+use cats_engine_transport::collection::{BrokerEvent, CollectionEvent, PullError, SubscriptionEvent};
+use cats_engine_transport::control_plane::{CpsEvent, ForwarderEvent, Target, Timing, attach};
+use cats_engine_transport::northbound::{AgentEvent, SelectorEvent};
 use cats_engine_transport::pki::{Pki, PkiFiles};
-use cats_engine_types::{Epoch, ForwarderReport, NodeId};
-use std::future::{Future, pending};
-use std::net::SocketAddr;
+use cats_engine_types::{ForwarderReport, NodeId, Report};
+use collection::Collecting;
+use selector::Server;
+use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// Events that wait for the engine; beyond it the streams are not read.
+/// Events of one kind that wait for the engine; beyond it the streams are not read.
 const EVENTS: usize = 64;
 
-/// How often files of certificates are looked at.
+/// How often files of keys and certificates are looked at.
 const REFRESH: Duration = Duration::from_secs(2);
-
-/// How long until a listener that could not be opened is tried again.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// What comes from other nodes.
 #[derive(Debug)]
 pub(crate) enum Arrival {
-    /// To the path selector.
+    /// From a forwarder to the path selector.
     Selector(CpsEvent),
-    /// To the forwarder.
+    /// From a metric agent to the path selector.
+    Northbound(SelectorEvent),
+    /// From the path selector to the forwarder.
     Forwarder(ForwarderEvent),
+    /// From an instance to the metric agent.
+    Collection(CollectionEvent),
+    /// From an instance that the metric agent listens to.
+    Subscription(SubscriptionEvent),
+    /// From an instance that the metric agent asked.
+    Answer(Result<Report, PullError>),
+    /// From a broker to the metric agent.
+    Broker(BrokerEvent),
+    /// From a path selector to the metric agent.
+    Agent(NodeId, AgentEvent),
+}
+
+/// What is listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Forwarders,
+    Agents,
+    PathSelector,
+    PathSelectors,
+    Instances,
+    Subscriptions,
+    Answers,
+    Broker,
+}
+
+impl Source {
+    const ALL: [Self; 8] = [
+        Self::Forwarders,
+        Self::PathSelector,
+        Self::Agents,
+        Self::PathSelectors,
+        Self::Instances,
+        Self::Subscriptions,
+        Self::Answers,
+        Self::Broker,
+    ];
+
+    /// Whether reports of instances come from it.
+    fn reports(self) -> bool {
+        match self {
+            Self::Instances | Self::Subscriptions | Self::Answers | Self::Broker => true,
+            Self::Forwarders | Self::PathSelector | Self::Agents | Self::PathSelectors => false,
+        }
+    }
+}
+
+/// Which arrivals are not taken because those before them are not done with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Busy {
+    /// With what metric agents advertised.
+    pub(crate) advertisements: bool,
+    /// With what instances reported.
+    pub(crate) reports: bool,
 }
 
 /// The running tasks.
@@ -41,6 +103,10 @@ pub(crate) struct Network {
     pki: Option<Certificates>,
     server: Option<Server>,
     client: Option<Client>,
+    collecting: Option<Collecting>,
+    links: Links,
+    /// Whose turn it is.
+    turn: usize,
 }
 
 #[derive(Debug)]
@@ -48,14 +114,6 @@ struct Certificates {
     files: PkiFiles,
     pki: Arc<Pki>,
     _watch: Task,
-}
-
-#[derive(Debug)]
-struct Server {
-    at: (SocketAddr, NodeId),
-    forwarders: Forwarders,
-    events: mpsc::Receiver<CpsEvent>,
-    _task: Task,
 }
 
 #[derive(Debug)]
@@ -78,43 +136,34 @@ impl Drop for Task {
 
 impl Network {
     pub(crate) fn new(runtime: Handle) -> Self {
-        Self { runtime, pki: None, server: None, client: None }
+        Self {
+            runtime,
+            pki: None,
+            server: None,
+            client: None,
+            collecting: None,
+            links: Links::default(),
+            turn: 0,
+        }
     }
 
-    /// Uses these files from now on. Every attachment is made anew where they are others.
-    pub(crate) fn certificates(&mut self, files: &PkiFiles, wanted: bool) {
+    /// Uses these files from now on. True where they are others, so that every connection is void.
+    pub(crate) fn certificates(&mut self, files: &PkiFiles, wanted: bool) -> bool {
         if wanted && self.pki.as_ref().is_some_and(|known| known.files == *files) {
-            return;
+            return false;
         }
-        (self.server, self.client, self.pki) = (None, None, None);
+        (self.server, self.client, self.collecting, self.pki) = (None, None, None, None);
+        self.links.clear();
         if wanted {
             let pki = Pki::open(files.clone());
             let watch = self.spawn(Arc::clone(&pki).watch(REFRESH));
             self.pki = Some(Certificates { files: files.clone(), pki, _watch: watch });
         }
+        true
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {
         Task(self.runtime.spawn(task))
-    }
-
-    /// Listens for forwarders, or stops. True if all former attachments are void.
-    pub(crate) fn listen(&mut self, selector: Option<&Selector>, epoch: Epoch) -> bool {
-        let wanted = selector.and_then(|selector| Some((selector.listen.clone()?, &selector.forwarders)));
-        let (Some((at, names)), Some(certificates)) = (wanted, &self.pki) else {
-            return self.server.take().is_some();
-        };
-        if let Some(server) = self.server.as_ref().filter(|server| server.at == at) {
-            server.forwarders.replace(names.clone());
-            return false;
-        }
-        let forwarders = Forwarders::default();
-        forwarders.replace(names.clone());
-        let (sender, events) = mpsc::channel(EVENTS);
-        let pki = Arc::clone(&certificates.pki);
-        let task = listen(at.clone(), pki, epoch, forwarders.clone(), sender);
-        self.server = Some(Server { at, forwarders, events, _task: self.spawn(task) });
-        true
     }
 
     /// Attaches to a path selector, or stops. True if the former attachment is void.
@@ -149,55 +198,64 @@ impl Network {
     }
 
     /// The next arrival, if one is there.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Arrival> {
-        // The tasks run until they are aborted: an end of their events never comes while their owner is there.
-        if let Some(server) = &mut self.server
-            && let Poll::Ready(Some(event)) = server.events.poll_recv(context)
-        {
-            return Poll::Ready(Arrival::Selector(event));
-        }
-        if let Some(client) = &mut self.client
-            && let Poll::Ready(Some(event)) = client.events.poll_recv(context)
-        {
-            return Poll::Ready(Arrival::Forwarder(event));
+    pub(crate) fn poll_next(&mut self, busy: Busy, context: &mut Context<'_>) -> Poll<Arrival> {
+        let sources = Source::ALL.into_iter().enumerate().cycle();
+        for (place, source) in sources.skip(self.turn).take(Source::ALL.len()) {
+            if let Poll::Ready(arrival) = self.poll_source(source, busy, context) {
+                self.turn = (place + 1) % Source::ALL.len();
+                return Poll::Ready(arrival);
+            }
         }
         Poll::Pending
     }
+
+    fn poll_source(&mut self, source: Source, busy: Busy, context: &mut Context<'_>) -> Poll<Arrival> {
+        if busy.reports && source.reports() {
+            return Poll::Pending;
+        }
+        let Self { server, client, collecting, links, .. } = self;
+        let collecting = collecting.as_mut();
+        match source {
+            Source::Forwarders => {
+                poll(server.as_mut().map(|server| &mut server.forwarders), context).map(Arrival::Selector)
+            }
+            Source::Agents if busy.advertisements => Poll::Pending,
+            Source::Agents => {
+                poll(server.as_mut().map(|server| &mut server.agents), context).map(Arrival::Northbound)
+            }
+            Source::PathSelector => {
+                poll(client.as_mut().map(|client| &mut client.events), context).map(Arrival::Forwarder)
+            }
+            Source::PathSelectors => {
+                links.poll_next(context).map(|(peer, event)| Arrival::Agent(peer, event))
+            }
+            Source::Instances => {
+                poll(collecting.and_then(Collecting::from_listener), context).map(Arrival::Collection)
+            }
+            Source::Subscriptions => {
+                poll(collecting.map(|all| &mut all.from_subscriptions), context).map(Arrival::Subscription)
+            }
+            Source::Answers => poll(collecting.map(|all| &mut all.answers), context).map(Arrival::Answer),
+            Source::Broker => {
+                poll(collecting.and_then(Collecting::from_broker), context).map(Arrival::Broker)
+            }
+        }
+    }
+
+    /// What keeps the node from speaking with others, for people.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let certificates = self.pki.as_ref().and_then(|certificates| certificates.pki.problem());
+        let mut faults: Vec<String> = certificates.iter().map(ToString::to_string).collect();
+        faults.extend(self.collection_faults());
+        faults.extend(self.key_problems().iter().map(ToString::to_string));
+        faults
+    }
 }
 
-async fn listen(
-    (address, node): (SocketAddr, NodeId),
-    pki: Arc<Pki>,
-    epoch: Epoch,
-    forwarders: Forwarders,
-    events: mpsc::Sender<CpsEvent>,
-) {
-    let mut told = false;
-    loop {
-        let end = match TcpListener::bind(address).await {
-            Ok(listener) => {
-                tracing::info!(%address, %node, "listening for forwarders");
-                told = false;
-                let listen = Listen {
-                    listener,
-                    pki: Arc::clone(&pki),
-                    node: node.clone(),
-                    epoch,
-                    forwarders: forwarders.clone(),
-                    timing: Timing::default(),
-                    events: events.clone(),
-                    northbound: None,
-                };
-                serve(listen, pending()).await.map_err(|error| error.to_string())
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        if let Err(error) = end
-            && !told
-        {
-            tracing::warn!(%address, %error, "cannot listen for forwarders; trying again");
-            told = true;
-        }
-        tokio::time::sleep(LISTEN_AGAIN).await;
+/// The tasks run until they are aborted: an end of their events never comes while their owner is there.
+fn poll<T>(events: Option<&mut mpsc::Receiver<T>>, context: &mut Context<'_>) -> Poll<T> {
+    match events.map(|events| events.poll_recv(context)) {
+        Some(Poll::Ready(Some(event))) => Poll::Ready(event),
+        Some(Poll::Ready(None) | Poll::Pending) | None => Poll::Pending,
     }
 }

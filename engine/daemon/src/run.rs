@@ -74,10 +74,7 @@ fn turn<P: Plane>(
             engine.handle_call(call, Now::read());
             idle = false;
         }
-        if let Poll::Ready(arrival) = engine.network().poll_next(context) {
-            engine.handle_arrival(arrival, Now::read());
-            idle = false;
-        }
+        idle &= !engine.handle_arrival(context, Now::read());
         if idle {
             return false;
         }

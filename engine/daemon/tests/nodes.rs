@@ -211,6 +211,9 @@ fn a_flow_is_bound_across_nodes_along_the_segments_of_the_path() {
         let state = bed.cps.as_mut()?.state(&["/cats-cps:path-selector/flows"]);
         (state["cats-cps:path-selector"]["flows"]["flow"][0]["state"] == "ACTIVE").then_some(())
     });
+    let state = bed.cps.as_mut().unwrap().state(&["/cats-cps:path-selector/decisions"]);
+    let decision = &state["cats-cps:path-selector"]["decisions"]["decision"][0];
+    assert_eq!(decision["path"]["segment"], binding["segment"], "{decision}");
 }
 
 /// Proves CP-24.

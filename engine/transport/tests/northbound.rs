@@ -181,6 +181,33 @@ async fn without_a_key_nothing_is_sent() {
     assert!(matches!(selector.next().await, SelectorEvent::Disconnected(..)));
 }
 
+/// Proves SMA-13: an agent that lets a path selector go has its last words heard, such as that nothing is advertised any more.
+#[tokio::test]
+async fn what_was_said_before_the_end_arrives_before_it() {
+    let ca = Authority::new();
+    let (sign, verify) = signer(ca.dir.path(), "k1", agent("C-SMA-1"));
+    let mut selector = Selector::start(&ca, &["C-SMA-1"], vec![verify]).await;
+    let pki = Pki::open(ca.certificate("sma1", 2, &["cats:sma:C-SMA-1"]));
+    let mut sma = Agent::start(&pki, &sign, selector.cps.address, "C-PS-1");
+    let upstream = sma.connected().await;
+    let _link = selector.connected().await;
+    let records: Vec<_> = (1..=200).map(record).collect();
+    for sequence in 1..=1000 {
+        let content = AdvertisementContent::Delta { records: records.clone(), withdrawals: Vec::new() };
+        assert_eq!(upstream.send(advertisement("C-SMA-1", sequence, content)), Sent::Queued);
+    }
+    drop(upstream);
+    let mut heard = 0;
+    while heard < 1000 {
+        match selector.next().await {
+            SelectorEvent::Advertisements(_, _, batch) => heard += batch.len(),
+            other => panic!("after {heard}: {other:?}"),
+        }
+    }
+    assert_eq!(sma.disconnected().await, "let go");
+    assert!(matches!(selector.next().await, SelectorEvent::Disconnected(..)));
+}
+
 /// Proves SMA-18, SMA-20: a revoked certificate ends the stream, and does not come back.
 #[tokio::test]
 async fn an_agent_that_is_revoked_is_disconnected_when_the_list_changes() {

@@ -259,6 +259,15 @@ impl Alarm {
         }
     }
 
+    /// What kind of condition it is; the component itself is what it is about.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Alarm::Unreachable { .. } => "unreachable",
+            Alarm::OutOfSync { .. } => "out-of-sync",
+            Alarm::Unrecorded { .. } => "unrecorded",
+        }
+    }
+
     /// What is wrong, and what to do.
     pub fn text(&self) -> String {
         match self {

@@ -1,6 +1,6 @@
 //! What `get` and `<operational>` show besides running: the state of this daemon (`ietf-netconf-monitoring`,
 //! `ietf-yang-library`, the alarms, the history and the detached candidates of `cats-system`), and of the components,
-//! which are asked for it.
+//! which are asked for it, and for their own alarms.
 
 use crate::compare::Awaited;
 use crate::core::Core;
@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 
 /// The modules whose state is this daemon's own.
 const OWN: [&str; 4] = ["ietf-netconf-acm", "ietf-netconf-monitoring", "ietf-yang-library", "cats-system"];
+
+/// The state of our own modules that components have a part in, by module and name: the alarms of all stand in one list.
+const SHARED: (&str, &str) = ("cats-system", "alarms");
 
 impl Core {
     /// Answers `get`, or asks a component first.
@@ -152,6 +155,8 @@ impl Core {
         let entry = |(alarm, since_us): (&Alarm, u64)| {
             json!({
                 "component": alarm.component(),
+                "alarm-type": alarm.kind(),
+                "resource": alarm.component(),
                 "alarm-text": alarm.text(),
                 "time-created": date_and_time(since_us),
             })
@@ -204,8 +209,18 @@ fn component_paths(schema: &Schema, filter: Option<&Filter>) -> Option<Vec<Strin
 
 /// Is `node` state of a component, or is there any below it?
 fn holds_state(schema: &Schema, node: NodeId) -> bool {
-    if OWN.contains(&schema.module_of(node).name.as_str()) {
+    let module = schema.module_of(node).name.as_str();
+    let own = OWN.contains(&module) && !is_shared(schema, node);
+    if own && module != SHARED.0 {
         return false;
     }
-    !schema.node(node).config || schema.data_children(node).iter().any(|child| holds_state(schema, *child))
+    let state = !own && !schema.node(node).config;
+    state || schema.data_children(node).iter().any(|child| holds_state(schema, *child))
+}
+
+/// Is `node` [`SHARED`], or below it?
+fn is_shared(schema: &Schema, node: NodeId) -> bool {
+    chain(schema, node)
+        .into_iter()
+        .any(|node| (schema.module_of(node).name.as_str(), schema.node(node).name.as_str()) == SHARED)
 }

@@ -142,30 +142,70 @@ fn an_engine_that_refuses_its_snapshot_is_an_alarm_until_it_takes_one() {
         message: "no such table".to_owned(),
     };
     reply.send(Err(vec![fault])).unwrap();
-    let alarm = |session: &mut daemon::Session| {
-        // The engine would have to answer if it were asked for this.
-        let xml = session.data(&format!(
-            "<get><filter><routing xmlns=\"{ROUTING}\"><cats xmlns=\"{CATS}\">\
-             <system xmlns=\"urn:catsd:yang:cats-system\"><alarms/></system></cats></routing></filter></get>"
-        ));
-        text_of(&xml, "alarm-text").map(str::to_owned)
-    };
     let mut session = daemon.client();
-    let until = |session: &mut daemon::Session, wanted: Option<&str>| {
+    let until = |session: &mut daemon::Session, engine: &mut Engine, wanted: Option<&str>| {
         // Each look is a round trip through the daemon, so the bound is one of work, not of time.
         let as_wanted = |found: &Option<String>| match (found, wanted) {
             (Some(text), Some(words)) => text.contains(words),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        let found = (0..10_000).map(|_| alarm(session)).find(as_wanted);
-        assert!(found.is_some(), "never {wanted:?}, but {:?}", alarm(session));
+        let mut alarm = || text_of(&alarms(session, engine, "{}"), "alarm-text").map(str::to_owned);
+        let found = (0..10_000).map(|_| alarm()).find(as_wanted);
+        assert!(found.is_some(), "never {wanted:?}, but {:?}", alarm());
     };
-    until(&mut session, Some("no such table"));
+    until(&mut session, &mut engine, Some("no such table"));
     session.ok(&edit("<one>1</one>"));
     session.ok("<commit/>");
     engine.loaded(1);
-    until(&mut session, None);
+    until(&mut session, &mut engine, None);
+}
+
+#[test]
+fn alarms_of_the_engine_stand_beside_our_own() {
+    let place = Place::new();
+    let daemon = place.start();
+    let mut engine = Engine::start(&place);
+    engine.attached(0, true);
+    let Call::Snapshot { reply, .. } = engine.call() else { panic!("a snapshot") };
+    let message = "no such table".to_owned();
+    let fault = Fault { path: String::new(), tag: "operation-failed".to_owned(), app_tag: None, message };
+    reply.send(Err(vec![fault])).unwrap();
+    let alarm = |resource: &str| {
+        format!(
+            "{{\"component\":\"cats-engined\",\"alarm-type\":\"silent\",\"resource\":\"{resource}\",\
+             \"alarm-text\":\"{resource} is not heard\",\"time-created\":\"2026-11-30T08:00:00Z\"}}"
+        )
+    };
+    let state = format!(
+        "{{\"ietf-routing:routing\":{{\"ietf-cats:cats\":{{\"cats-system:system\":{{\"alarms\":{{\"alarm\":[\
+         {},{}]}}}}}}}}}}",
+        alarm("cats:sma:A"),
+        alarm("cats:sma:B")
+    );
+    let mut session = daemon.client();
+    let shown = (0..10_000)
+        .map(|_| alarms(&mut session, &mut engine, &state))
+        .find(|xml| xml.contains("no such table"));
+    let shown = shown.expect("our own alarm");
+    assert_eq!(shown.matches("<alarm>").count(), 3, "{shown}");
+    for words in
+        ["cats:sma:A is not heard", "cats:sma:B is not heard", "<alarm-type>out-of-sync</alarm-type>"]
+    {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+}
+
+/// The alarms that stand, where the engine tells this state when it is asked for its own.
+fn alarms(session: &mut daemon::Session, engine: &mut Engine, state: &str) -> String {
+    session.send(&format!(
+        "<get><filter><routing xmlns=\"{ROUTING}\"><cats xmlns=\"{CATS}\">\
+         <system xmlns=\"urn:catsd:yang:cats-system\"><alarms/></system></cats></routing></filter></get>"
+    ));
+    let asked = engine.tells(state);
+    assert_eq!(asked, ["/ietf-routing:routing/ietf-cats:cats/cats-system:system/alarms"]);
+    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
+    xml.into_string()
 }
 
 const ROUTING: &str = "urn:ietf:params:xml:ns:yang:ietf-routing";

@@ -22,5 +22,5 @@ mod path;
 pub use change::{ApplyError, Change, Operation};
 pub use field::{Branch, Entry, LeafList, List};
 pub use generated::state::State;
-pub use generated::{CONFIG_LEAVES, Config};
+pub use generated::{CONFIG_LEAVES, Config, STATE_LEAVES};
 pub use leaf::{Decimal64, Empty, Leaf};

@@ -204,7 +204,13 @@ fn segment(sid: Ipv6Addr, path: impl FnOnce() -> String, violations: &mut Vec<Vi
     unicast(sid.into(), "SID", path, violations);
 }
 
-fn unicast(address: IpAddr, what: &str, path: impl FnOnce() -> String, violations: &mut Vec<Violation>) {
+/// Notes an address that is none of a host which others can reach.
+pub(super) fn unicast(
+    address: IpAddr,
+    what: &str,
+    path: impl FnOnce() -> String,
+    violations: &mut Vec<Violation>,
+) {
     if let Some(kind) = SpecialAddress::of(address) {
         let message = format!("{what} {address} is {kind}; use a unicast address that other nodes can reach");
         violations.push(invalid(path(), message));

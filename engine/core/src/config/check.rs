@@ -1,5 +1,6 @@
 //! What YANG cannot say of a configuration.
 
+use super::agent::{MetricAgent, metric_agent};
 use super::places::Places;
 use super::{Violation, addresses, forwarder, selector, services};
 use crate::cps::{ServiceConfig, Services};
@@ -17,6 +18,7 @@ pub struct Checked {
     config: Config,
     places: Places,
     services: Services,
+    agent: Option<Arc<MetricAgent>>,
 }
 
 impl Checked {
@@ -29,7 +31,8 @@ impl Checked {
     #[must_use]
     pub fn followed_by(&self, new: Config) -> Self {
         let (places, services) = self.follow(&new.cats, &mut Vec::new());
-        Self { config: new, places, services }
+        let agent = self.agent_of(&new.cats, &mut Vec::new());
+        Self { config: new, places, services, agent }
     }
 
     /// The configuration.
@@ -40,6 +43,11 @@ impl Checked {
     /// Its services in the words of the path selector.
     pub fn services(&self) -> &Services {
         &self.services
+    }
+
+    /// Its metric agent, if it is enabled: the same one as before where nothing of it differs.
+    pub fn metric_agent(&self) -> Option<&Arc<MetricAgent>> {
+        self.agent.as_ref()
     }
 
     fn follow(&self, new: &Cats, violations: &mut Vec<Violation>) -> (Places, Services) {
@@ -70,13 +78,34 @@ impl Checked {
         if !(same_limit && Arc::ptr_eq(&old.service_metrics, &cats.service_metrics)) {
             selector::metrics(cats, &mut violations);
         }
-        if violations.is_empty() { Ok(Self { config: new, places, services }) } else { Err(violations) }
+        let agent = self.agent_of(cats, &mut violations);
+        if !(same_agent(old, cats) && Arc::ptr_eq(&old.path_selector, &cats.path_selector)) {
+            selector::agents::read(cats, &mut violations);
+        }
+        if violations.is_empty() {
+            Ok(Self { config: new, places, services, agent })
+        } else {
+            Err(violations)
+        }
+    }
+
+    /// The metric agent, which knows the path selector of its node.
+    fn agent_of(&self, new: &Cats, violations: &mut Vec<Violation>) -> Option<Arc<MetricAgent>> {
+        let old = &self.config.cats;
+        let same = same_agent(old, new)
+            && Arc::ptr_eq(&old.path_selector, &new.path_selector)
+            && old.base.update_interval == new.base.update_interval;
+        if same { self.agent.clone() } else { metric_agent(new, violations).map(Arc::new) }
     }
 }
 
 /// Why `new` cannot follow `old`, in an order that depends on `new` alone; empty if it can. `old` has passed this check.
 pub fn check(old: &Config, new: &Config) -> Vec<Violation> {
     Checked::trusted(old.clone()).after(new.clone()).err().unwrap_or_default()
+}
+
+fn same_agent(old: &Cats, new: &Cats) -> bool {
+    Arc::ptr_eq(&old.metric_agent, &new.metric_agent)
 }
 
 fn catalogue_and_forwarder(

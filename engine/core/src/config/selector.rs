@@ -1,5 +1,7 @@
 //! What a path selector is configured with.
 
+pub(super) mod agents;
+
 use super::services::{cs_id, csci_id};
 use super::{CATS, Violation, micros, node, noted};
 use crate::cps::{Admission, CpsConfig, Deadlines, ForwarderConfig, PathMetric, Services, StaticMetric};
@@ -36,6 +38,8 @@ pub fn path_selector(
         paths: paths.filter_map(|path| path_metric(path, violations)).collect(),
         forwarders: forwarders(selector, violations),
         local_forwarder,
+        agents: agents::read(cats, violations),
+        agent_bounds: agents::bounds(selector),
         deadlines: deadlines(selector),
         admission: Admission {
             client_rate: selector.admission.client_rate(),

@@ -29,6 +29,7 @@ use cats_engine_types::{
     Advertisement, AgentInstruction, CsId, CsciId, Freshness, MetricRecord, NodeId, SynchronisationCause,
     UnixMicros, Withdrawal, WithdrawalReason,
 };
+use link::Link;
 use peer::{Peer, View};
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -100,6 +101,9 @@ pub struct Northbound {
     config: NorthboundConfig,
     view: View,
     peers: Vec<Peer>,
+    /// The greatest sequence of a message to a path selector that left the configuration: one that comes back, which
+    /// remembers, is spoken to beyond it.
+    spoken: u64,
     outputs: VecDeque<Output>,
     now: Instant,
     wall: UnixMicros,
@@ -111,7 +115,7 @@ impl Northbound {
     pub fn new(agent: NodeId, epoch: u64, now: Instant, wall: UnixMicros) -> Self {
         let config = NorthboundConfig::default();
         let (view, peers, outputs) = (View::new(), Vec::new(), VecDeque::new());
-        Self { agent, epoch, config, view, peers, outputs, now, wall }
+        Self { agent, epoch, config, view, peers, spoken: 0, outputs, now, wall }
     }
 
     /// Takes a new configuration. A path selector that is no longer in it is told that nothing is advertised to it; one
@@ -123,7 +127,7 @@ impl Northbound {
             let known = before.iter().position(|peer| peer.config.node == entry.node);
             let mut peer = match known {
                 Some(known) => before.remove(known),
-                None => Peer::new(entry.clone()),
+                None => Peer::new(entry.clone(), self.spoken),
             };
             if peer.rescope(entry.clone(), &self.view, config.buffer) {
                 self.alarm(Alarm::BufferOverrun { peer: entry.node.clone() }, true);
@@ -184,6 +188,17 @@ impl Northbound {
     pub fn handle_disconnected(&mut self, peer: &NodeId, now: Instant, wall: UnixMicros) {
         self.at(now, wall);
         self.lose(peer);
+    }
+
+    /// What kept a path selector from being reached may be gone: the attempt that is waited for is made now.
+    pub fn reconnect(&mut self, peer: &NodeId, now: Instant, wall: UnixMicros) {
+        self.at(now, wall);
+        if let Some(found) = self.peer(peer)
+            && let Link::Waiting { .. } = found.link
+        {
+            found.link = Link::Connecting;
+            self.outputs.push_back(Output::Connect { peer: peer.clone() });
+        }
     }
 
     /// What a path selector says over its connection.

@@ -184,6 +184,21 @@ fn a_killed_agent_never_repeats_a_nonce() {
     assert!(nonces.is_sorted_by(|a, b| a < b), "{nonces:?}");
 }
 
+/// Proves SMA-20, SMA-23.
+#[test]
+fn a_path_selector_that_leaves_the_configuration_and_returns_is_brought_to_the_view_again() {
+    let mut world = settled(vec![peer("CPS-1")]);
+    for _ in 0..3 {
+        world.configure(NorthboundConfig::default());
+        world.pass(Duration::from_secs(1));
+        assert!(world.believed(0).is_empty(), "it was told that nothing is advertised to it");
+        world.configure(NorthboundConfig { peers: vec![peer("CPS-1")], ..NorthboundConfig::default() });
+        world.pass(Duration::from_secs(1));
+        assert_eq!(world.believed(0), world.view(0));
+        assert_eq!(world.believed(0).len(), 3);
+    }
+}
+
 #[test]
 fn what_changes_before_a_whole_view_has_come_to_it_goes_with_it_and_not_twice() {
     let peers = vec![peer("CPS-1")];

@@ -248,6 +248,26 @@ fn attempts_come_after_1_2_4_and_at_most_60_seconds() {
     assert_eq!(world.peer(0).link, LinkView::Synchronised);
 }
 
+/// Proves SMA-25: an operator who has removed the cause need not wait for the end of the backoff.
+#[test]
+fn an_attempt_that_is_waited_for_can_be_made_now() {
+    let mut world = World::new(small());
+    world.selectors[0].cut = (true, true);
+    world.pass(Duration::from_secs(100));
+    world.heal();
+    let (now, wall) = (world.now, world.wall());
+    assert!(matches!(world.peer(0).link, LinkView::Waiting { .. }));
+    for _ in 0..2 {
+        // The second one finds an attempt under way.
+        world.sma.reconnect(&world.selectors[0].name, now, wall);
+    }
+    let before = world.attempts.len();
+    world.drain();
+    assert_eq!(world.attempts.len() - before, 1);
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.peer(0).link, LinkView::Synchronised);
+}
+
 /// Proves SMA-25.
 #[test]
 fn a_buffer_that_overflows_drops_the_oldest_and_the_whole_view_makes_up_for_it() {

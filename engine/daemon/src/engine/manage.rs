@@ -113,6 +113,14 @@ impl<P: Plane> Engine<P> {
             (Some(old), Some(new)) if old != new => steps.push("change the data plane".to_owned()),
             (Some(_), Some(_)) | (None, None) => {}
         }
+        match (self.agent.as_ref().map(|role| &role.desired), &desired.agent) {
+            (None, Some(_)) => steps.push("start the metric agent".to_owned()),
+            (Some(_), None) => {
+                steps.push("stop the metric agent and withdraw what it advertised".to_owned());
+            }
+            (Some(old), Some(new)) if old != new => steps.push("configure the metric agent".to_owned()),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
         steps
     }
 

@@ -1,12 +1,17 @@
-//! The path selector's role: the machine, its path computation, and the forwarders attached to it.
+//! The path selector's role: the machine, its path computation, and the forwarders and metric agents attached to it.
+
+mod agents;
 
 use super::{Engine, Now};
 use crate::config::Selector;
 use crate::plane::Plane;
+pub(super) use agents::ADVERTISEMENTS;
+use agents::AgentLinks;
 use cats_engine_core::cps::{Cps, Event, Output};
 use cats_engine_transport::control_plane::{Attachment, AttachmentId, CpsEvent, Sent};
 use cats_engine_types::{
-    Family, Instruction, NodeId, Path, PathConstraints, PathRequest, Segments, TransactionId,
+    AgentInstruction, Epoch, Family, Instruction, NodeId, Path, PathConstraints, PathRequest, Segments,
+    TransactionId,
 };
 use cats_pcep_core::Pce;
 use std::collections::BTreeMap;
@@ -16,8 +21,10 @@ use std::time::Instant;
 pub(super) struct SelectorRole {
     pub(super) cps: Cps,
     pub(super) pce: Pce,
+    epoch: Epoch,
     domain: cats_engine_types::RoutingDomain,
     links: BTreeMap<NodeId, Attachment>,
+    agents: AgentLinks,
     /// Refused transitions of flows that were told.
     illegal: u64,
 }
@@ -34,7 +41,7 @@ impl SelectorRole {
     }
 
     fn configure(&mut self, selector: Selector, now: Now) {
-        let Self { cps, pce, domain, links, illegal: _ } = self;
+        let Self { cps, pce, domain, links, agents, .. } = self;
         domain.clone_from(&selector.pce.domain);
         let moved = pce.configure(&selector.pce);
         cps.configure(selector.cps, now.at);
@@ -48,6 +55,7 @@ impl SelectorRole {
             links.remove(&node);
             cps.handle_detached(&node, now.at);
         }
+        agents.retain(&selector.agents, cps, now);
     }
 
     /// Tells a forwarder of another node; one that is gone or behind is let go.
@@ -89,24 +97,36 @@ fn other_way(pce: &mut Pce, path: &Path) -> bool {
 }
 
 impl<P: Plane> Engine<P> {
-    /// Takes the role on, changes or drops it. `anew`: all attachments are void.
-    pub(super) fn apply_selector(&mut self, selector: Option<Selector>, anew: bool, now: Now) {
+    /// The epoch of the path selector that there is, or is to be.
+    pub(super) fn selector_epoch(&mut self, wanted: bool, now: Now) -> Epoch {
+        match &self.selector {
+            Some(role) => role.epoch,
+            None if wanted => self.new_epoch(now),
+            None => self.epoch,
+        }
+    }
+
+    /// Takes the role on, changes or drops it. `anew`: all connections are void.
+    pub(super) fn apply_selector(&mut self, selector: Option<Selector>, epoch: Epoch, anew: bool, now: Now) {
         let Some(selector) = selector else {
             self.selector = None;
+            self.alarms.end_selector();
             return;
         };
-        let epoch = self.epoch;
         let role = self.selector.get_or_insert_with(|| SelectorRole {
             cps: Cps::new(epoch, now.at),
             pce: Pce::new(),
+            epoch,
             domain: selector.pce.domain.clone(),
             links: BTreeMap::new(),
+            agents: AgentLinks::default(),
             illegal: 0,
         });
         if anew {
             for node in std::mem::take(&mut role.links).into_keys() {
                 role.cps.handle_detached(&node, now.at);
             }
+            role.agents.clear(&mut role.cps, now);
         }
         role.configure(selector, now);
     }
@@ -160,46 +180,61 @@ impl<P: Plane> Engine<P> {
         let mut any = false;
         while let Some(output) = self.selector.as_mut().and_then(|role| role.cps.poll_output()) {
             any = true;
-            let (ingress, instruction) = match output {
-                Output::PathRequest(request) => {
-                    if let Some(role) = &mut self.selector {
-                        let reply = role.pce.handle_request(&request);
-                        role.cps.handle_path_reply(reply, now.at);
-                    }
-                    continue;
-                }
-                Output::Install { ingress, binding } => (ingress, Instruction::Install(binding)),
-                Output::Refuse { ingress, transaction, key, failure } => {
-                    tracing::debug!(%transaction, %key, %failure, "flow refused");
-                    (ingress, Instruction::Refuse { transaction, key, failure })
-                }
-                Output::Remove { ingress, transaction, key, reason } => {
-                    (ingress, Instruction::Remove { transaction, key, reason })
-                }
-                Output::Instruct { agent, instruction } => {
-                    tracing::debug!(%agent, ?instruction, "the metric agent has no connection");
-                    continue;
-                }
-                Output::Decision(decision) => {
-                    tracing::debug!(transaction = %decision.transaction, key = %decision.key,
-                        selected = ?decision.selected.as_ref().map(|s| s.csci_id), "decision");
-                    continue;
-                }
-                Output::Event(event) => {
-                    log(&event);
-                    continue;
-                }
-            };
-            if self.is_local(&ingress) {
-                self.instruct(instruction, now);
-            } else if let Some(role) = &mut self.selector {
-                role.tell(&ingress, instruction, now);
-            }
+            self.carry_out(output, now);
         }
         if let Some(role) = &mut self.selector {
             role.tell_illegal();
         }
         any
+    }
+
+    fn carry_out(&mut self, output: Output, now: Now) {
+        match output {
+            Output::PathRequest(request) => {
+                if let Some(role) = &mut self.selector {
+                    let reply = role.pce.handle_request(&request);
+                    role.cps.handle_path_reply(reply, now.at);
+                }
+            }
+            Output::Install { ingress, binding } => {
+                self.tell_ingress(&ingress, Instruction::Install(binding), now);
+            }
+            Output::Refuse { ingress, transaction, key, failure } => {
+                tracing::debug!(%transaction, %key, %failure, "flow refused");
+                self.tell_ingress(&ingress, Instruction::Refuse { transaction, key, failure }, now);
+            }
+            Output::Remove { ingress, transaction, key, reason } => {
+                self.tell_ingress(&ingress, Instruction::Remove { transaction, key, reason }, now);
+            }
+            Output::Instruct { agent, instruction } => self.instruct_agent(&agent, instruction, now),
+            Output::Decision(decision) => {
+                tracing::debug!(transaction = %decision.transaction, key = %decision.key,
+                    selected = ?decision.selected.as_ref().map(|s| s.csci_id), "decision");
+            }
+            Output::Event(event) => {
+                self.alarms.follow_selector(&event, now);
+                log(&event);
+            }
+        }
+    }
+
+    fn tell_ingress(&mut self, ingress: &NodeId, instruction: Instruction, now: Now) {
+        if self.is_local(ingress) {
+            self.instruct(instruction, now);
+        } else if let Some(role) = &mut self.selector {
+            role.tell(ingress, instruction, now);
+        }
+    }
+
+    fn instruct_agent(&mut self, agent: &NodeId, instruction: AgentInstruction, now: Now) {
+        let local = self.local_selector(agent);
+        match (local, &mut self.agent, &mut self.selector) {
+            (Some(selector), Some(role), _) => {
+                role.sma.handle_instruction(&selector, instruction, now.at, now.micros());
+            }
+            (_, _, Some(role)) => role.instruct_agent(agent, instruction, now),
+            (_, _, None) => {}
+        }
     }
 }
 

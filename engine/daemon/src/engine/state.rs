@@ -3,10 +3,15 @@
 //! The first page has everything but the long lists; these follow in a fixed order, as far as the limit of a page goes.
 //! A page ends with its list and the last key of it, so that a list that changes meanwhile is still read in order.
 
+mod agent;
+mod agents;
+mod alarms;
 mod decision;
 mod filter;
 mod forwarder;
 mod selector;
+mod service_table;
+mod text;
 mod time;
 
 use super::{Engine, Now};
@@ -25,16 +30,35 @@ enum Long {
     Decisions,
     Flows,
     Bindings,
+    ServiceTable,
+    Sites,
+    Instances,
+    Quarantine,
+    Audit,
 }
 
 impl Long {
-    const ALL: [Self; 3] = [Self::Decisions, Self::Flows, Self::Bindings];
+    const ALL: [Self; 8] = [
+        Self::Decisions,
+        Self::Flows,
+        Self::Bindings,
+        Self::ServiceTable,
+        Self::Sites,
+        Self::Instances,
+        Self::Quarantine,
+        Self::Audit,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Long::Decisions => "decisions",
             Long::Flows => "flows",
             Long::Bindings => "bindings",
+            Long::ServiceTable => "service-table",
+            Long::Sites => "sites",
+            Long::Instances => "instances",
+            Long::Quarantine => "quarantine",
+            Long::Audit => "audit",
         }
     }
 
@@ -43,6 +67,11 @@ impl Long {
             Long::Decisions => ["cats-cps:path-selector", "decisions", "decision"],
             Long::Flows => ["cats-cps:path-selector", "flows", "flow"],
             Long::Bindings => ["cats-forwarder:forwarder", "bindings", "binding"],
+            Long::ServiceTable => service_table::LIST,
+            Long::Sites => agent::SITES,
+            Long::Instances => agent::INSTANCES,
+            Long::Quarantine => agent::QUARANTINE,
+            Long::Audit => agent::AUDIT,
         }
     }
 }
@@ -66,6 +95,8 @@ impl<P: Plane> Engine<P> {
             None => {
                 self.selector_state(&mut cats, &filter, now);
                 self.forwarder_state(&mut cats, &filter);
+                self.agent_state(&mut cats, &filter, now);
+                self.alarm_state(&mut cats, &filter, now);
                 (Long::Decisions, None)
             }
         };
@@ -77,7 +108,7 @@ impl<P: Plane> Engine<P> {
                 next = Some(format!("{}:", list.name()));
                 break;
             }
-            let (entries, last) = self.part(list, &filter, after.take().as_deref(), left)?;
+            let (entries, last) = self.part(list, &filter, after.take().as_deref(), left, now)?;
             left -= entries.len().min(left);
             if !entries.is_empty() {
                 place(&mut cats, &list.path(), Value::Array(entries));
@@ -98,11 +129,17 @@ impl<P: Plane> Engine<P> {
         filter: &Filter,
         after: Option<&str>,
         limit: usize,
+        now: Now,
     ) -> Result<Part, String> {
         match list {
             Long::Decisions => Ok(self.decisions(filter, after, limit)),
             Long::Flows => self.flows(after, limit),
             Long::Bindings => self.bindings(after, limit),
+            Long::ServiceTable => self.service_table(filter, after, limit, now),
+            Long::Sites => self.sites(filter, after, limit),
+            Long::Instances => self.instances(filter, after, limit, now),
+            Long::Quarantine => self.quarantine(filter, after, limit),
+            Long::Audit => self.audit_log(filter, after, limit),
         }
     }
 }

@@ -3,6 +3,9 @@
 #![allow(unreachable_pub)] // a test program has no other crate
 #![allow(dead_code)] // each test program uses a part
 
+pub mod instance;
+pub mod pki;
+
 use cats_datapath_core::model::Model;
 use cats_datapath_core::{
     Adopted, Applied, Backend, BackendError, Effects, Forwarder, ForwarderConfig, Ingress, Install, PacketId,

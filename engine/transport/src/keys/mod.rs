@@ -157,13 +157,19 @@ impl Signer {
         last.as_ref().and_then(|(_, error)| error.clone())
     }
 
+    /// Whether it can sign: an error says why not.
+    pub fn usable(&self) -> Result<(), KeyError> {
+        self.material().map(drop)
+    }
+
+    fn material(&self) -> Result<Arc<SigningMaterial>, KeyError> {
+        let unread = || failed(&self.key.id, &self.key.file, "it was never read".to_owned());
+        self.current.load_full().ok_or_else(|| self.problem().unwrap_or_else(unread))
+    }
+
     /// Signs a payload. An error when there is no usable key.
     pub fn sign(&self, payload: &[u8]) -> Result<Signature, KeyError> {
-        let Some(material) = self.current.load_full() else {
-            return Err(self
-                .problem()
-                .unwrap_or_else(|| failed(&self.key.id, &self.key.file, "it was never read".to_owned())));
-        };
+        let material = self.material()?;
         let octets = material.sign(payload);
         Ok(Signature { algorithm: self.key.algorithm, key_id: self.key.id.clone(), octets })
     }

@@ -36,7 +36,7 @@ pub enum AgentEvent {
     },
 }
 
-/// The way to the C-PS. Dropping it ends the stream.
+/// The way to the C-PS. Dropping it ends the stream, once what is queued is sent.
 #[derive(Debug)]
 pub struct Upstream {
     advertisements: mpsc::Sender<Advertisement>,
@@ -96,12 +96,28 @@ async fn run(target: &Target, events: &mpsc::Sender<AgentEvent>) -> String {
         return "nobody listens".to_owned();
     }
     let mut certificates = target.pki.changes();
-    tokio::select! {
+    let reason = tokio::select! {
         // The next connection shows the new certificate and checks the peer against the new lists.
-        Ok(()) = certificates.changed() => "the certificates changed".to_owned(),
-        reason = receive(&mut incoming, events, target.timing) => reason,
-        reason = write(queue, &out, target) => reason,
-    }
+        Ok(()) = certificates.changed() => return "the certificates changed".to_owned(),
+        reason = receive(&mut incoming, events, target.timing) => return reason,
+        end = write(queue, &out, target) => match end {
+            End::LetGo => "let go",
+            End::Broken(reason) => return reason,
+        },
+    };
+    // The C-PS closes its half when it has read the last word; to be gone before would take that back.
+    drop(out);
+    let closed = async { while let Ok(Some(_)) = incoming.message().await {} };
+    drop(tokio::time::timeout(target.timing.silence, closed).await);
+    reason.to_owned()
+}
+
+/// Why nothing more is written.
+enum End {
+    /// The owner wants no more.
+    LetGo,
+    /// It cannot be.
+    Broken(String),
 }
 
 async fn open(
@@ -161,17 +177,17 @@ async fn write(
     mut queue: mpsc::Receiver<Advertisement>,
     out: &mpsc::Sender<pb::FromMetricAgent>,
     target: &Target,
-) -> String {
+) -> End {
     use pb::from_metric_agent::Message;
     let timing = target.timing;
     let mut batch = Vec::with_capacity(BATCH);
     loop {
         let messages = match tokio::time::timeout(timing.keepalive, queue.recv_many(&mut batch, BATCH)).await
         {
-            Ok(0) => return "let go".to_owned(),
+            Ok(0) => return End::LetGo,
             Ok(_) => match envelopes(batch.drain(..), &target.signer) {
                 Ok(messages) => messages.into_iter().map(Message::Envelopes).collect(),
-                Err(error) => return format!("advertisements cannot be signed: {error}"),
+                Err(error) => return End::Broken(format!("advertisements cannot be signed: {error}")),
             },
             Err(_) => vec![Message::Keepalive(pb::Keepalive {})],
         };
@@ -179,8 +195,8 @@ async fn write(
             let sent = out.send(pb::FromMetricAgent { message: Some(message) });
             match tokio::time::timeout(timing.silence, sent).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return "the connection is gone".to_owned(),
-                Err(_) => return "the path selector does not read".to_owned(),
+                Ok(Err(_)) => return End::Broken("the connection is gone".to_owned()),
+                Err(_) => return End::Broken("the path selector does not read".to_owned()),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The engine's end of `engine.sock`, played by the test.
 
 use super::Place;
-use cats_engine_transport::management::{Attached, Call, Change, Fault, listen, serve};
+use cats_engine_transport::management::{Attached, Call, Change, Fault, StatePage, listen, serve};
 use cats_engine_types::Revision;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -61,6 +61,13 @@ impl Engine {
         assert_eq!((revision, base), (Revision(expected), Revision(expected - 1)));
         reply.send(answer).unwrap();
         changes
+    }
+
+    /// Answers a question for state with one page of this JSON, and says what it was for.
+    pub fn tells(&mut self, json: &str) -> Vec<String> {
+        let Call::State { paths, page: None, reply, .. } = self.call() else { panic!("a first question") };
+        reply.send(Ok(StatePage { json: json.as_bytes().to_vec(), next: None })).unwrap();
+        paths
     }
 
     pub fn applied(&mut self, expected: u64) {

@@ -77,7 +77,7 @@ impl crate::field::Branch for ClosestPrice {
     }
 }
 
-/// Where forwarders of other nodes attach, over gRPC and mutual TLS.
+/// Where forwarders and metric agents of other nodes attach, over gRPC and mutual TLS.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listen {
     /// The local address.
@@ -162,6 +162,246 @@ impl crate::field::Entry for Forwarder {
 
     fn set_key(&mut self, key: &Self::Key) {
         self.node_id.clone_from(key);
+    }
+}
+
+/// How it signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// A public key of Ed25519 in PEM.
+    Ed25519,
+    /// A secret of 32 octets or more, which the agent has too: all octets of the file but a last newline.
+    HmacSha256,
+}
+
+impl Algorithm {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ed25519 => "ed25519",
+            Self::HmacSha256 => "hmac-sha256",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Algorithm {
+    fn blank() -> Self {
+        Self::Ed25519
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "ed25519" => Ok(Self::Ed25519),
+            "hmac-sha256" => Ok(Self::HmacSha256),
+            _ => Err(format!("{text:?} is none of ed25519, hmac-sha256")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A key that its messages are signed with. Each agent of another node needs one; no two agents have
+/// keys of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// As the signature names it: printable ASCII without spaces.
+    pub id: String,
+    /// How it signs. Default: ed25519.
+    pub algorithm: Option<crate::generated::cats_cps::Algorithm>,
+    /// The file with the key. It is read again when it changes.
+    pub file: String,
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self {
+            id: <String as crate::leaf::Leaf>::blank(),
+            algorithm: Default::default(),
+            file: <String as crate::leaf::Leaf>::blank(),
+        }
+    }
+}
+
+impl crate::field::Branch for Key {
+    const REQUIRED: &'static [&'static str] = &["id", "file"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "id" => &mut self.id,
+            "algorithm" => &mut self.algorithm,
+            "file" => &mut self.file,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("id", &self.id), ("algorithm", &self.algorithm), ("file", &self.file)]
+    }
+}
+
+impl Key {
+    /// How it signs. Default: ed25519.
+    pub fn algorithm(&self) -> crate::generated::cats_cps::Algorithm {
+        self.algorithm.unwrap_or(crate::generated::cats_cps::Algorithm::Ed25519)
+    }
+}
+
+impl crate::field::Entry for Key {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["id"];
+
+    fn key(&self) -> Self::Key {
+        self.id.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.id.clone_from(key);
+    }
+}
+
+/// A service metric agent that may advertise. What it says of an instance stands beside the static entry
+/// in the service table, and selects while it is valid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// The name in its certificate: the URI 'cats:sma:' and this name.
+    pub node_id: String,
+    /// The services that it may speak of; without one, all.
+    pub service: crate::field::LeafList<crate::generated::ietf_cats::CsId>,
+    /// The egress forwarders of its sites: it may speak of the instances behind these; without one, of all.
+    pub egress: crate::field::LeafList<String>,
+    /// The least time between its routine messages that it is asked for; as it sees fit when absent. Unit:
+    /// milliseconds.
+    pub min_interval: Option<u32>,
+    /// A key that its messages are signed with. Each agent of another node needs one; no two agents have
+    /// keys of one name.
+    pub key: crate::field::List<crate::generated::cats_cps::Key>,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            node_id: <String as crate::leaf::Leaf>::blank(),
+            service: Default::default(),
+            egress: Default::default(),
+            min_interval: Default::default(),
+            key: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Agent {
+    const REQUIRED: &'static [&'static str] = &["node-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "node-id" => &mut self.node_id,
+            "service" => &mut self.service,
+            "egress" => &mut self.egress,
+            "min-interval" => &mut self.min_interval,
+            "key" => &mut self.key,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("node-id", &self.node_id),
+            ("service", &self.service),
+            ("egress", &self.egress),
+            ("min-interval", &self.min_interval),
+            ("key", &self.key),
+        ]
+    }
+}
+
+impl crate::field::Entry for Agent {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["node-id"];
+
+    fn key(&self) -> Self::Key {
+        self.node_id.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [node_id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(node_id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.node_id.clone_from(key);
+    }
+}
+
+/// Bounds for each agent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AgentLimits {
+    /// How far the time of a message may be from now, either way. Unit: seconds. Default: 30.
+    pub window: Option<u32>,
+    /// Without a message for this long an alarm stands. Unit: seconds. Default: 60.
+    pub silence: Option<u32>,
+    /// From one request for the whole view to the next while it does not come. Unit: seconds. Default: 5.
+    pub resynchronise_interval: Option<u32>,
+    /// Records that are taken of one agent; further ones are counted and dropped. Default: 131072.
+    pub records: Option<u32>,
+}
+
+impl crate::field::Branch for AgentLimits {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "window" => &mut self.window,
+            "silence" => &mut self.silence,
+            "resynchronise-interval" => &mut self.resynchronise_interval,
+            "records" => &mut self.records,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("window", &self.window),
+            ("silence", &self.silence),
+            ("resynchronise-interval", &self.resynchronise_interval),
+            ("records", &self.records),
+        ]
+    }
+}
+
+impl AgentLimits {
+    /// How far the time of a message may be from now, either way. Unit: seconds. Default: 30.
+    pub fn window(&self) -> u32 {
+        self.window.unwrap_or(30)
+    }
+
+    /// Without a message for this long an alarm stands. Unit: seconds. Default: 60.
+    pub fn silence(&self) -> u32 {
+        self.silence.unwrap_or(60)
+    }
+
+    /// From one request for the whole view to the next while it does not come. Unit: seconds. Default: 5.
+    pub fn resynchronise_interval(&self) -> u32 {
+        self.resynchronise_interval.unwrap_or(5)
+    }
+
+    /// Records that are taken of one agent; further ones are counted and dropped. Default: 131072.
+    pub fn records(&self) -> u32 {
+        self.records.unwrap_or(131072)
     }
 }
 
@@ -278,10 +518,15 @@ pub struct PathSelector {
     pub enabled: Option<bool>,
     /// The name of this path selector: its certificate carries the URI 'cats:cps:' and this name.
     pub node_id: Option<String>,
-    /// Where forwarders of other nodes attach, over gRPC and mutual TLS.
+    /// Where forwarders and metric agents of other nodes attach, over gRPC and mutual TLS.
     pub listen: Option<std::sync::Arc<crate::generated::cats_cps::Listen>>,
     /// A forwarder that may attach; a forwarder of this node needs no entry.
     pub forwarder: crate::field::List<crate::generated::cats_cps::Forwarder>,
+    /// A service metric agent that may advertise. What it says of an instance stands beside the static entry
+    /// in the service table, and selects while it is valid.
+    pub agent: crate::field::List<crate::generated::cats_cps::Agent>,
+    /// Bounds for each agent.
+    pub agent_limits: std::sync::Arc<crate::generated::cats_cps::AgentLimits>,
     /// How long each step of a new flow may take.
     pub deadlines: std::sync::Arc<crate::generated::cats_cps::Deadlines>,
     /// Limits of new flows.
@@ -299,6 +544,8 @@ impl crate::field::Branch for PathSelector {
             "node-id" => &mut self.node_id,
             "listen" => &mut self.listen,
             "forwarder" => &mut self.forwarder,
+            "agent" => &mut self.agent,
+            "agent-limits" => &mut self.agent_limits,
             "deadlines" => &mut self.deadlines,
             "admission" => &mut self.admission,
             "decision-history" => &mut self.decision_history,
@@ -312,6 +559,8 @@ impl crate::field::Branch for PathSelector {
             ("node-id", &self.node_id),
             ("listen", &self.listen),
             ("forwarder", &self.forwarder),
+            ("agent", &self.agent),
+            ("agent-limits", &self.agent_limits),
             ("deadlines", &self.deadlines),
             ("admission", &self.admission),
             ("decision-history", &self.decision_history),

@@ -189,6 +189,9 @@ impl crate::field::Entry for ServicePolicy {
 pub struct Base {
     /// Whether this node steers traffic by computing metrics. Default: false.
     pub enable: Option<bool>,
+    /// The time between two updates of the service metrics. 0 means that an update is sent only when
+    /// something changes significantly. Unit: seconds. Default: 30.
+    pub update_interval: Option<u32>,
     /// The largest number of service metric entries. Without it there is no configured limit.
     pub metric_limits: Option<u32>,
     /// The largest number of flows that are bound at the same time. Without it the node's own limit holds.
@@ -206,6 +209,7 @@ impl crate::field::Branch for Base {
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
             "enable" => &mut self.enable,
+            "update-interval" => &mut self.update_interval,
             "metric-limits" => &mut self.metric_limits,
             "flow-limits" => &mut self.flow_limits,
             "flow-timeout" => &mut self.flow_timeout,
@@ -217,6 +221,7 @@ impl crate::field::Branch for Base {
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
         vec![
             ("enable", &self.enable),
+            ("update-interval", &self.update_interval),
             ("metric-limits", &self.metric_limits),
             ("flow-limits", &self.flow_limits),
             ("flow-timeout", &self.flow_timeout),
@@ -229,6 +234,12 @@ impl Base {
     /// Whether this node steers traffic by computing metrics. Default: false.
     pub fn enable(&self) -> bool {
         self.enable.unwrap_or(false)
+    }
+
+    /// The time between two updates of the service metrics. 0 means that an update is sent only when
+    /// something changes significantly. Unit: seconds. Default: 30.
+    pub fn update_interval(&self) -> u32 {
+        self.update_interval.unwrap_or(30)
     }
 
     /// The time without a packet after which a flow's binding ends. 0 means that inactivity never ends it.
@@ -732,6 +743,9 @@ pub struct Cats {
     /// The services of the domain. A forwarder needs the services and their addresses; a path selector needs
     /// the instances too.
     pub services: std::sync::Arc<crate::generated::cats_services::Services>,
+    /// The service metric agent of this node. The time between two updates of an instance is the
+    /// update-interval of ietf-cats.
+    pub metric_agent: std::sync::Arc<crate::generated::cats_sma::MetricAgent>,
     /// The node itself.
     pub system: std::sync::Arc<crate::generated::cats_system::System>,
 }
@@ -749,6 +763,7 @@ impl crate::field::Branch for Cats {
             "cats-nma:network-metrics" => &mut self.network_metrics,
             "cats-pce:path-computation" => &mut self.path_computation,
             "cats-services:services" => &mut self.services,
+            "cats-sma:metric-agent" => &mut self.metric_agent,
             "cats-system:system" => &mut self.system,
             _ => return None,
         })
@@ -764,6 +779,7 @@ impl crate::field::Branch for Cats {
             ("cats-nma:network-metrics", &self.network_metrics),
             ("cats-pce:path-computation", &self.path_computation),
             ("cats-services:services", &self.services),
+            ("cats-sma:metric-agent", &self.metric_agent),
             ("cats-system:system", &self.system),
         ]
     }

@@ -7,13 +7,15 @@ pub mod cats_forwarder;
 pub mod cats_nma;
 pub mod cats_pce;
 pub mod cats_services;
+pub mod cats_sma;
 pub mod cats_system;
 pub mod cats_types;
 pub mod ietf_cats;
+pub mod ietf_inet_types;
 mod leafs;
 pub mod state;
 
-pub use leafs::CONFIG_LEAVES;
+pub use leafs::{CONFIG_LEAVES, STATE_LEAVES};
 
 /// The configuration of a node, as far as it is ours.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -54,8 +54,12 @@ pub fn member(parent: NodeId, id: NodeId) -> String {
 /// A random object of a container or list entry, without empty containers. Constraints do not matter here.
 pub fn object(id: NodeId, state: bool, dice: &mut Dice) -> Map<String, Json> {
     let mut members = Map::new();
+    let mut cases: BTreeMap<NodeId, NodeId> = BTreeMap::new();
     for child in schema().data_children(id) {
         let node = schema().node(*child);
+        if !chosen(*child, &mut cases, dice) {
+            continue;
+        }
         if !(if state { schema().is_key(*child) || has_state(*child) } else { node.config }) {
             continue;
         }
@@ -96,13 +100,27 @@ pub fn object(id: NodeId, state: bool, dice: &mut Dice) -> Map<String, Json> {
     members
 }
 
+/// Whether a node stands in no choice, or in the case of it that was drawn.
+fn chosen(child: NodeId, cases: &mut BTreeMap<NodeId, NodeId>, dice: &mut Dice) -> bool {
+    let Some((choice, case)) = schema().case_of(child) else { return true };
+    let all = &schema().node(choice).children;
+    let roll = || all[usize::try_from(dice.roll(all.len() as u64)).unwrap()];
+    *cases.entry(choice).or_insert_with(roll) == case
+}
+
 pub fn leaf(ty: &TypeRef, dice: &mut Dice) -> Json {
     match &ty.base {
         Type::Boolean => json!(dice.roll(2) == 0),
         Type::Enumeration(names) => {
             json!(names[usize::try_from(dice.roll(names.len() as u64)).unwrap()].name)
         }
-        Type::Decimal64 { .. } => json!(format!("{}.{}", dice.roll(5), dice.roll(9) + 1)),
+        Type::Decimal64 { digits, range } => {
+            let one = 10_i64.pow(u32::from(*digits));
+            // Less than 1 where more does not fit.
+            let fits = range.first().is_none_or(|span| span.max >= 6 * one);
+            let whole = if fits { dice.roll(5) } else { 0 };
+            json!(format!("{whole}.{}", dice.roll(9) + 1))
+        }
         Type::Integer { kind, range } => {
             // Small numbers, so that keys meet.
             let number = range.first().map_or(0, |span| span.min) + i128::from(dice.roll(6));
@@ -131,7 +149,8 @@ pub fn leaf(ty: &TypeRef, dice: &mut Dice) -> Json {
 /// One of a few texts, as far as the type allows them.
 pub fn word(ty: &TypeRef, dice: &mut Dice) -> &'static str {
     let fits = |text: &&str| Value::parse_text(schema(), ty, ModuleId(0), text).is_ok();
-    let words: Vec<&str> = ["a", "EF-1", "it's", "x/y[z]", "/etc/x"].into_iter().filter(fits).collect();
+    let words: Vec<&str> =
+        ["a", "EF-1", "it's", "x/y[z]", "/etc/x", "02:30"].into_iter().filter(fits).collect();
     words[usize::try_from(dice.roll(words.len() as u64)).unwrap()]
 }
 

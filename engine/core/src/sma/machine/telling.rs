@@ -196,6 +196,13 @@ impl Sma {
         self.finish();
     }
 
+    /// What kept a path selector from being reached may be gone: the attempt that is waited for is made now.
+    pub fn reconnect(&mut self, peer: &NodeId, now: Instant, wall: UnixMicros) {
+        self.set_time(now, wall);
+        self.northbound.reconnect(peer, self.now, wall);
+        self.finish();
+    }
+
     /// What a path selector says over its connection.
     pub fn handle_instruction(
         &mut self,

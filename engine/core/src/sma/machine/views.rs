@@ -2,6 +2,9 @@
 
 use super::super::InstanceKey;
 use super::super::cache::{Entry, EntryIx, Site};
+#[cfg(doc)]
+use super::super::calendar::Calendar;
+use super::super::calendar::Windows;
 use super::super::config::SmaConfig;
 use super::super::northbound::Northbound;
 use super::super::quarantine::{QuarantineId, Quarantined};
@@ -334,6 +337,19 @@ impl Sma {
     /// What waits to be told.
     pub fn updates(&self) -> ControlView {
         self.control.view()
+    }
+
+    /// The windows of the calendar that are open, as of the last look at the clock.
+    pub fn open_windows(&self) -> impl Iterator<Item = &str> {
+        let open = self.control.moment().open;
+        let windows = self.config.calendar.windows().iter().enumerate();
+        let is_open = move |place: usize| !open.common(Windows::one(place)).is_empty();
+        windows.filter(move |(place, _)| is_open(*place)).map(|(_, window)| window.name.as_str())
+    }
+
+    /// When the maintenance ends that is on at `wall`: see [`Calendar::maintenance_ends`].
+    pub fn maintenance_ends(&self, wall: UnixMicros) -> Option<UnixMicros> {
+        self.config.calendar.maintenance_ends(wall)
     }
 
     /// What the path selectors are told, and each of them.

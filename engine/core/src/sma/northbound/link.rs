@@ -134,6 +134,7 @@ impl Northbound {
     /// A path selector left the configuration.
     pub(super) fn dismiss(&mut self, peer: &mut Peer) {
         let node = peer.config.node.clone();
+        self.spoken = self.spoken.max(peer.sequence + 1);
         if peer.link == Link::Streaming {
             let (since, sequence, content) = peer.farewell(self.now);
             let freshness = Freshness { epoch: self.epoch, sequence };

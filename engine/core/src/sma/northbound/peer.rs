@@ -77,7 +77,8 @@ pub(super) enum Due {
 }
 
 impl Peer {
-    pub(super) fn new(config: PeerConfig) -> Self {
+    /// `spoken`: the sequence of its first message is greater.
+    pub(super) fn new(config: PeerConfig, spoken: u64) -> Self {
         Self {
             config,
             link: Link::Idle,
@@ -89,10 +90,10 @@ impl Peer {
             pending: Pending::default(),
             pace: Duration::ZERO,
             counters: NorthboundCounters::default(),
-            sequence: 0,
+            sequence: spoken,
             acknowledged: 0,
             since: 0,
-            floor: 0,
+            floor: spoken,
             awaiting: None,
             heard: None,
             whole_from: None,

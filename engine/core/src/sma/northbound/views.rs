@@ -36,6 +36,8 @@ pub struct PeerView {
     pub link: LinkView,
     /// Whether it counts as unreachable.
     pub unreachable: bool,
+    /// Whether changes for it were dropped, so that it lacks the whole view.
+    pub overrun: bool,
     /// Failures in a row.
     pub failures: u32,
     /// The last message to it.
@@ -123,6 +125,7 @@ impl Northbound {
             alternative_to: peer.config.alternative_to.clone(),
             link,
             unreachable: peer.down,
+            overrun: peer.overrun,
             failures: peer.failures,
             sent: freshness(peer.sequence),
             acknowledged: freshness(peer.acknowledged),

@@ -21,23 +21,51 @@ impl Filter {
 
     /// Whether something at or below a node of ours is asked for, or something that holds it.
     pub(super) fn wants(&self, node: &[&str]) -> bool {
-        let full: Vec<&str> =
-            ["routing", "cats"].into_iter().chain(node.iter().map(|name| local(name))).collect();
-        self.0.is_empty()
-            || self.0.iter().any(|path| path.iter().zip(&full).all(|(step, name)| step.name == *name))
+        let full = full(node);
+        self.0.is_empty() || self.0.iter().any(|path| touches(path, &full))
     }
 
-    /// The keys that entries of a list are asked for by; nothing: all entries.
-    pub(super) fn keys(&self, list: &str, key: &str) -> Option<Vec<String>> {
-        if self.0.is_empty() {
-            return None;
+    /// The entries of a list of ours that are asked for, by the values of its keys.
+    pub(super) fn entries(&self, list: &[&str], keys: &[&str]) -> Entries {
+        let full = full(list);
+        let touching = self.0.iter().filter(|path| touches(path, &full));
+        let named = touching.map(|path| {
+            let step = path.get(full.len().checked_sub(1)?)?;
+            let value = |key: &&str| step.keys.iter().find(|(name, _)| name == key);
+            keys.iter().map(|key| value(key).map(|(_, value)| value.clone())).collect()
+        });
+        match named.collect::<Option<Vec<_>>>() {
+            Some(named) if !self.0.is_empty() => Entries::Named(named),
+            Some(_) | None => Entries::All,
         }
-        let of = |path: &Vec<Step>| {
-            let step = path.iter().find(|step| step.name == list)?;
-            step.keys.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())
-        };
-        self.0.iter().map(of).collect()
     }
+}
+
+/// Entries of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Entries {
+    All,
+    /// Each by the values of its keys, in their order.
+    Named(Vec<Vec<String>>),
+}
+
+impl Entries {
+    pub(super) fn has(&self, keys: &[&str]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(named) => named.iter().any(|known| known == keys),
+        }
+    }
+}
+
+/// The names of the way to a node of ours.
+fn full<'a>(node: &[&'a str]) -> Vec<&'a str> {
+    ["routing", "cats"].into_iter().chain(node.iter().map(|name| local(name))).collect()
+}
+
+/// Whether a path leads to, above or below a node.
+fn touches(path: &[Step], full: &[&str]) -> bool {
+    path.iter().zip(full).all(|(step, name)| step.name == *name)
 }
 
 /// Splits an instance path; module names are left out.
@@ -86,7 +114,22 @@ mod tests {
                     decision[transaction='a/[b]']/reason";
         let below = filter(&[path]).unwrap();
         assert!(below.wants(&decision));
-        assert_eq!(below.keys("decision", "transaction"), Some(vec!["a/[b]".to_owned()]));
+        assert_eq!(
+            below.entries(&decision, &["transaction"]),
+            Entries::Named(vec![vec!["a/[b]".to_owned()]])
+        );
+        for all in [filter(&[]), Ok(above), filter(&[path, &path[..path.find('[').unwrap()]])] {
+            assert_eq!(all.unwrap().entries(&decision, &["transaction"]), Entries::All);
+        }
+        let elsewhere = "/ietf-routing:routing/ietf-cats:cats/cats-cps:path-selector/flows";
+        let two = filter(&[path, elsewhere, &path.replace("a/", "c/")]).unwrap();
+        let found = two.entries(&decision, &["transaction"]);
+        assert!(found.has(&["c/[b]"]) && found.has(&["a/[b]"]) && !found.has(&["b"]));
+        let two_keys = "/ietf-routing:routing/ietf-cats:cats/x:agent/instance[csci-id='2'][cs-id=\"1\"]";
+        let one = filter(&[two_keys]).unwrap().entries(&["x:agent", "instance"], &["cs-id", "csci-id"]);
+        assert_eq!(one, Entries::Named(vec![vec!["1".to_owned(), "2".to_owned()]]));
+        let half = filter(&[&two_keys[..two_keys.rfind('[').unwrap()]]).unwrap();
+        assert_eq!(half.entries(&["x:agent", "instance"], &["cs-id", "csci-id"]), Entries::All);
         assert!(filter(&["routing"]).is_err());
         assert!(filter(&["/a[b=c]"]).is_err());
     }

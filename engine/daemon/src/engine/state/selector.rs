@@ -1,14 +1,14 @@
 //! What the path selector shows.
 
+use super::agents::agents;
 use super::decision::{decision, identity};
 use super::filter::Filter;
 use super::{Part, flow_key, place};
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
-use cats_engine_core::cps::{ControlPlane, Cps, Cst, DataPlane, FlowView, NodeView, Refused, Row};
-use cats_engine_types::{CsId, Gas, Health, NodeId};
+use cats_engine_core::cps::{ControlPlane, Cps, DataPlane, FlowView, NodeView, Refused};
+use cats_engine_types::NodeId;
 use serde_json::{Map, Value, json};
-use std::time::Instant;
 
 const ROOT: &str = "cats-cps:path-selector";
 
@@ -22,8 +22,15 @@ impl<P: Plane> Engine<P> {
                 place(cats, &[ROOT, "forwarders", "status"], Value::Array(nodes));
             }
         }
-        if filter.wants(&[ROOT, "service-table"]) {
-            place(cats, &[ROOT, "service-table"], service_table(cps, now.at));
+        if filter.wants(&[ROOT, "agents", "status"]) {
+            let agents = agents(cps, now.at);
+            if !agents.is_empty() {
+                place(cats, &[ROOT, "agents", "status"], Value::Array(agents));
+            }
+        }
+        if filter.wants(&[ROOT, "service-table", "generation"]) {
+            let generation = cps.cst().generation().to_string();
+            place(cats, &[ROOT, "service-table", "generation"], json!(generation));
         }
         if filter.wants(&[ROOT, "network-table"]) {
             let generation = cps.nst().generation().to_string();
@@ -39,7 +46,7 @@ impl<P: Plane> Engine<P> {
 
     pub(super) fn decisions(&self, filter: &Filter, after: Option<&str>, limit: usize) -> Part {
         let Some(role) = &self.selector else { return (Vec::new(), None) };
-        let wanted = filter.keys("decision", "transaction");
+        let wanted = filter.entries(&[ROOT, "decisions", "decision"], &["transaction"]);
         let mut decisions = role.cps.decisions().peekable();
         if let Some(last) = after {
             // What was behind a decision that has left the history has left it too.
@@ -50,7 +57,7 @@ impl<P: Plane> Engine<P> {
         while entries.len() < limit {
             let Some(next) = decisions.next() else { return (entries, None) };
             let transaction = next.transaction.to_string();
-            if wanted.as_ref().is_none_or(|keys| keys.contains(&transaction)) {
+            if wanted.has(&[&transaction]) {
                 entries.push(decision(next));
                 last = Some(transaction);
             }
@@ -99,42 +106,6 @@ fn node_status(node: &NodeView) -> Value {
         members.insert("failed-deliveries".to_owned(), json!(failed));
     }
     entry
-}
-
-fn service_table(cps: &Cps, now: Instant) -> Value {
-    let cst = cps.cst();
-    let rows =
-        cst.services().into_iter().flat_map(|cs_id| cst.rows(cs_id).iter().map(move |row| (cs_id, row)));
-    let entries: Vec<Value> = rows.map(|(cs_id, entry)| row(cst, cs_id, entry, now)).collect();
-    let mut table = json!({ "generation": cst.generation().to_string() });
-    if let (false, Value::Object(members)) = (entries.is_empty(), &mut table) {
-        members.insert("entry".to_owned(), Value::Array(entries));
-    }
-    table
-}
-
-fn row(cst: &Cst, cs_id: CsId, row: &Row, now: Instant) -> Value {
-    let selecting = cst.selecting(row, now);
-    let mut entry = Map::new();
-    let mut set = |name: &str, value: Value| drop(entry.insert(name.to_owned(), value));
-    set("cs-id", identity(cs_id.as_number(), &cs_id));
-    set("csci-id", identity(row.csci_id.as_number(), &row.csci_id));
-    set("reserved", json!(selecting.map_or(row.held, |record| row.reserved_of(record))));
-    set("valid", json!(selecting.is_some_and(|record| cst.is_valid(record, now))));
-    if let Some(record) = selecting {
-        if let Gas::Slots(slots) = record.gas() {
-            set("gas", json!(slots));
-        }
-        set("computing-us", json!(record.computing_time().0.to_string()));
-        let health = match record.health() {
-            Health::Healthy => "healthy",
-            Health::Degraded => "degraded",
-            Health::Unhealthy => "unhealthy",
-            Health::Unknown => "unknown",
-        };
-        set("health", json!(health));
-    }
-    Value::Object(entry)
 }
 
 fn statistics(cps: &Cps) -> Value {

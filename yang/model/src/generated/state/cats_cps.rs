@@ -518,6 +518,479 @@ impl crate::field::Branch for Forwarders {
     }
 }
 
+/// How far its view is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum View {
+    /// Something is missing; the whole view is asked for as soon as the agent is connected.
+    Lacking,
+    /// The whole view is under way.
+    Synchronising,
+    /// All that it advertises is known.
+    Synchronised,
+}
+
+impl View {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lacking => "lacking",
+            Self::Synchronising => "synchronising",
+            Self::Synchronised => "synchronised",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for View {
+    fn blank() -> Self {
+        Self::Lacking
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "lacking" => Ok(Self::Lacking),
+            "synchronising" => Ok(Self::Synchronising),
+            "synchronised" => Ok(Self::Synchronised),
+            _ => Err(format!("{text:?} is none of lacking, synchronising, synchronised")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What stands until it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Alarm {
+    /// The times of its messages are outside of the window, and nothing of it is taken.
+    ClockSkew,
+    /// Nothing was heard of it for too long.
+    Silent,
+    /// It advertises more records than are taken.
+    RecordLimit,
+}
+
+impl Alarm {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClockSkew => "clock-skew",
+            Self::Silent => "silent",
+            Self::RecordLimit => "record-limit",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Alarm {
+    fn blank() -> Self {
+        Self::ClockSkew
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "clock-skew" => Ok(Self::ClockSkew),
+            "silent" => Ok(Self::Silent),
+            "record-limit" => Ok(Self::RecordLimit),
+            _ => Err(format!("{text:?} is none of clock-skew, silent, record-limit")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Alarm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Counters since the start of the daemon.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Statistics {
+    /// Messages that were taken. Default: 0.
+    pub accepted: Option<u64>,
+    /// Records in them. Default: 0.
+    pub records: Option<u64>,
+    /// Withdrawals in them. Default: 0.
+    pub withdrawals: Option<u64>,
+    /// Words that all holds on. Default: 0.
+    pub refreshes: Option<u64>,
+    /// Whole views that came into force. Default: 0.
+    pub snapshots: Option<u64>,
+    /// Whole views that were broken off or begun anew. Default: 0.
+    pub abandoned: Option<u64>,
+    /// Messages that others are missing before. Default: 0.
+    pub gaps: Option<u64>,
+    /// Messages in the name of another agent. Default: 0.
+    pub wrong_name: Option<u64>,
+    /// Messages of another time than now. Default: 0.
+    pub outside_window: Option<u64>,
+    /// Messages of an earlier start. Default: 0.
+    pub old_epoch: Option<u64>,
+    /// Messages that came before, or late. Default: 0.
+    pub repeated: Option<u64>,
+    /// Records of instances that it may not speak of. Default: 0.
+    pub unauthorised: Option<u64>,
+    /// Records beyond the limit. Default: 0.
+    pub beyond_limit: Option<u64>,
+}
+
+impl crate::field::Branch for Statistics {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "accepted" => &mut self.accepted,
+            "records" => &mut self.records,
+            "withdrawals" => &mut self.withdrawals,
+            "refreshes" => &mut self.refreshes,
+            "snapshots" => &mut self.snapshots,
+            "abandoned" => &mut self.abandoned,
+            "gaps" => &mut self.gaps,
+            "wrong-name" => &mut self.wrong_name,
+            "outside-window" => &mut self.outside_window,
+            "old-epoch" => &mut self.old_epoch,
+            "repeated" => &mut self.repeated,
+            "unauthorised" => &mut self.unauthorised,
+            "beyond-limit" => &mut self.beyond_limit,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("accepted", &self.accepted),
+            ("records", &self.records),
+            ("withdrawals", &self.withdrawals),
+            ("refreshes", &self.refreshes),
+            ("snapshots", &self.snapshots),
+            ("abandoned", &self.abandoned),
+            ("gaps", &self.gaps),
+            ("wrong-name", &self.wrong_name),
+            ("outside-window", &self.outside_window),
+            ("old-epoch", &self.old_epoch),
+            ("repeated", &self.repeated),
+            ("unauthorised", &self.unauthorised),
+            ("beyond-limit", &self.beyond_limit),
+        ]
+    }
+}
+
+impl Statistics {
+    /// Messages that were taken. Default: 0.
+    pub fn accepted(&self) -> u64 {
+        self.accepted.unwrap_or(0)
+    }
+
+    /// Records in them. Default: 0.
+    pub fn records(&self) -> u64 {
+        self.records.unwrap_or(0)
+    }
+
+    /// Withdrawals in them. Default: 0.
+    pub fn withdrawals(&self) -> u64 {
+        self.withdrawals.unwrap_or(0)
+    }
+
+    /// Words that all holds on. Default: 0.
+    pub fn refreshes(&self) -> u64 {
+        self.refreshes.unwrap_or(0)
+    }
+
+    /// Whole views that came into force. Default: 0.
+    pub fn snapshots(&self) -> u64 {
+        self.snapshots.unwrap_or(0)
+    }
+
+    /// Whole views that were broken off or begun anew. Default: 0.
+    pub fn abandoned(&self) -> u64 {
+        self.abandoned.unwrap_or(0)
+    }
+
+    /// Messages that others are missing before. Default: 0.
+    pub fn gaps(&self) -> u64 {
+        self.gaps.unwrap_or(0)
+    }
+
+    /// Messages in the name of another agent. Default: 0.
+    pub fn wrong_name(&self) -> u64 {
+        self.wrong_name.unwrap_or(0)
+    }
+
+    /// Messages of another time than now. Default: 0.
+    pub fn outside_window(&self) -> u64 {
+        self.outside_window.unwrap_or(0)
+    }
+
+    /// Messages of an earlier start. Default: 0.
+    pub fn old_epoch(&self) -> u64 {
+        self.old_epoch.unwrap_or(0)
+    }
+
+    /// Messages that came before, or late. Default: 0.
+    pub fn repeated(&self) -> u64 {
+        self.repeated.unwrap_or(0)
+    }
+
+    /// Records of instances that it may not speak of. Default: 0.
+    pub fn unauthorised(&self) -> u64 {
+        self.unauthorised.unwrap_or(0)
+    }
+
+    /// Records beyond the limit. Default: 0.
+    pub fn beyond_limit(&self) -> u64 {
+        self.beyond_limit.unwrap_or(0)
+    }
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentsStatus {
+    /// Its name.
+    pub node_id: String,
+    /// Whether it is connected.
+    pub connected: Option<bool>,
+    /// How far its view is known.
+    pub view: Option<crate::generated::state::cats_cps::View>,
+    /// Its records.
+    pub records: Option<u32>,
+    /// The time since the last message that was taken; absent before the first. Unit: milliseconds.
+    pub age: Option<u64>,
+    /// When it started, since 1970. Unit: nanoseconds.
+    pub epoch: Option<u64>,
+    /// The number of the last message that was taken.
+    pub sequence: Option<u64>,
+    /// Its time less ours, as of its last message. Unit: microseconds.
+    pub clock_offset: Option<i64>,
+    /// What stands until it is over.
+    pub alarm: crate::field::LeafList<crate::generated::state::cats_cps::Alarm>,
+    /// Counters since the start of the daemon.
+    pub statistics: std::sync::Arc<crate::generated::state::cats_cps::Statistics>,
+}
+
+impl Default for AgentsStatus {
+    fn default() -> Self {
+        Self {
+            node_id: <String as crate::leaf::Leaf>::blank(),
+            connected: Default::default(),
+            view: Default::default(),
+            records: Default::default(),
+            age: Default::default(),
+            epoch: Default::default(),
+            sequence: Default::default(),
+            clock_offset: Default::default(),
+            alarm: Default::default(),
+            statistics: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for AgentsStatus {
+    const REQUIRED: &'static [&'static str] = &["node-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "node-id" => &mut self.node_id,
+            "connected" => &mut self.connected,
+            "view" => &mut self.view,
+            "records" => &mut self.records,
+            "age" => &mut self.age,
+            "epoch" => &mut self.epoch,
+            "sequence" => &mut self.sequence,
+            "clock-offset" => &mut self.clock_offset,
+            "alarm" => &mut self.alarm,
+            "statistics" => &mut self.statistics,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("node-id", &self.node_id),
+            ("connected", &self.connected),
+            ("view", &self.view),
+            ("records", &self.records),
+            ("age", &self.age),
+            ("epoch", &self.epoch),
+            ("sequence", &self.sequence),
+            ("clock-offset", &self.clock_offset),
+            ("alarm", &self.alarm),
+            ("statistics", &self.statistics),
+        ]
+    }
+}
+
+impl crate::field::Entry for AgentsStatus {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["node-id"];
+
+    fn key(&self) -> Self::Key {
+        self.node_id.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [node_id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(node_id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.node_id.clone_from(key);
+    }
+}
+
+/// The metric agents that may advertise.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Agents {
+    /// One agent.
+    pub status: crate::field::List<crate::generated::state::cats_cps::AgentsStatus>,
+}
+
+impl crate::field::Branch for Agents {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "status" => &mut self.status,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("status", &self.status)]
+    }
+}
+
+/// A record of the instance. Of those of agents that are authorised and valid the one whose report was
+/// taken last selects, else the static one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// 'static', or 'cats:sma:' and the name of an agent.
+    pub source: String,
+    /// Whether it is the one that selects.
+    pub selects: Option<bool>,
+    /// Whether its source may speak of the instance.
+    pub authorised: Option<bool>,
+    /// Whether it is still valid; one that is not has expired.
+    pub valid: Option<bool>,
+    /// Slots; absent where there is no limit.
+    pub gas: Option<u32>,
+    /// The time that it needs for one request. Unit: microseconds.
+    pub computing_us: Option<u64>,
+    /// Its health.
+    pub health: Option<crate::generated::cats_types::Health>,
+    /// The time since it came; absent of a static one. Unit: milliseconds.
+    pub age: Option<u64>,
+    /// The time to its end; absent where it has none, 0 where it has expired. Unit: milliseconds.
+    pub expires_in: Option<u64>,
+    /// The time since the report was taken that it rests on; absent of a static one. Unit: milliseconds.
+    pub taken_age: Option<u64>,
+    /// The price of one request.
+    pub price: Option<u32>,
+    /// The reputation of the site.
+    pub reputation: Option<u8>,
+    /// The security level of the site.
+    pub security_level: Option<u8>,
+    /// Where the instance takes requests, as it reported.
+    pub locator: Option<String>,
+    /// Whether the agent has doubts.
+    pub flagged: Option<bool>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self {
+            source: <String as crate::leaf::Leaf>::blank(),
+            selects: Default::default(),
+            authorised: Default::default(),
+            valid: Default::default(),
+            gas: Default::default(),
+            computing_us: Default::default(),
+            health: Default::default(),
+            age: Default::default(),
+            expires_in: Default::default(),
+            taken_age: Default::default(),
+            price: Default::default(),
+            reputation: Default::default(),
+            security_level: Default::default(),
+            locator: Default::default(),
+            flagged: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Record {
+    const REQUIRED: &'static [&'static str] = &["source"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "source" => &mut self.source,
+            "selects" => &mut self.selects,
+            "authorised" => &mut self.authorised,
+            "valid" => &mut self.valid,
+            "gas" => &mut self.gas,
+            "computing-us" => &mut self.computing_us,
+            "health" => &mut self.health,
+            "age" => &mut self.age,
+            "expires-in" => &mut self.expires_in,
+            "taken-age" => &mut self.taken_age,
+            "price" => &mut self.price,
+            "reputation" => &mut self.reputation,
+            "security-level" => &mut self.security_level,
+            "locator" => &mut self.locator,
+            "flagged" => &mut self.flagged,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("source", &self.source),
+            ("selects", &self.selects),
+            ("authorised", &self.authorised),
+            ("valid", &self.valid),
+            ("gas", &self.gas),
+            ("computing-us", &self.computing_us),
+            ("health", &self.health),
+            ("age", &self.age),
+            ("expires-in", &self.expires_in),
+            ("taken-age", &self.taken_age),
+            ("price", &self.price),
+            ("reputation", &self.reputation),
+            ("security-level", &self.security_level),
+            ("locator", &self.locator),
+            ("flagged", &self.flagged),
+        ]
+    }
+}
+
+impl crate::field::Entry for Record {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["source"];
+
+    fn key(&self) -> Self::Key {
+        self.source.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [source] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(source)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.source.clone_from(key);
+    }
+}
+
 /// One instance of one service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -535,6 +1008,14 @@ pub struct Entry {
     pub computing_us: Option<u64>,
     /// Its health.
     pub health: Option<crate::generated::cats_types::Health>,
+    /// Of the record that selects: 'static', or 'cats:sma:' and the name of an agent; absent where there is
+    /// none.
+    pub source: Option<String>,
+    /// The time since that record came; absent of a static one. Unit: milliseconds.
+    pub age: Option<u64>,
+    /// A record of the instance. Of those of agents that are authorised and valid the one whose report was
+    /// taken last selects, else the static one.
+    pub record: crate::field::List<crate::generated::state::cats_cps::Record>,
 }
 
 impl Default for Entry {
@@ -547,6 +1028,9 @@ impl Default for Entry {
             reserved: Default::default(),
             computing_us: Default::default(),
             health: Default::default(),
+            source: Default::default(),
+            age: Default::default(),
+            record: Default::default(),
         }
     }
 }
@@ -563,6 +1047,9 @@ impl crate::field::Branch for Entry {
             "reserved" => &mut self.reserved,
             "computing-us" => &mut self.computing_us,
             "health" => &mut self.health,
+            "source" => &mut self.source,
+            "age" => &mut self.age,
+            "record" => &mut self.record,
             _ => return None,
         })
     }
@@ -576,6 +1063,9 @@ impl crate::field::Branch for Entry {
             ("reserved", &self.reserved),
             ("computing-us", &self.computing_us),
             ("health", &self.health),
+            ("source", &self.source),
+            ("age", &self.age),
+            ("record", &self.record),
         ]
     }
 }
@@ -609,7 +1099,8 @@ impl crate::field::Entry for Entry {
     }
 }
 
-/// The computing service table: what is known of each instance.
+/// The computing service table: what is known of each instance, by the record that selects and by each
+/// one there is.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServiceTable {
     /// Counts up with each change.
@@ -832,7 +1323,7 @@ impl crate::field::Entry for Refused {
 
 /// Counters since the start of the daemon.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Statistics {
+pub struct PathSelectorStatistics {
     /// Service requests. Default: 0.
     pub requests: Option<u64>,
     /// Requests with a selected destination. Default: 0.
@@ -857,7 +1348,7 @@ pub struct Statistics {
     pub refused: crate::field::List<crate::generated::state::cats_cps::Refused>,
 }
 
-impl crate::field::Branch for Statistics {
+impl crate::field::Branch for PathSelectorStatistics {
     const REQUIRED: &'static [&'static str] = &[];
 
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
@@ -894,7 +1385,7 @@ impl crate::field::Branch for Statistics {
     }
 }
 
-impl Statistics {
+impl PathSelectorStatistics {
     /// Service requests. Default: 0.
     pub fn requests(&self) -> u64 {
         self.requests.unwrap_or(0)
@@ -954,14 +1445,17 @@ pub struct PathSelector {
     /// The forwarders that are known. The control plane and the data plane of each have a state of their
     /// own.
     pub forwarders: std::sync::Arc<crate::generated::state::cats_cps::Forwarders>,
-    /// The computing service table: what is known of each instance.
+    /// The metric agents that may advertise.
+    pub agents: std::sync::Arc<crate::generated::state::cats_cps::Agents>,
+    /// The computing service table: what is known of each instance, by the record that selects and by each
+    /// one there is.
     pub service_table: std::sync::Arc<crate::generated::state::cats_cps::ServiceTable>,
     /// The network service table.
     pub network_table: std::sync::Arc<crate::generated::state::cats_cps::NetworkTable>,
     /// The flows in any state.
     pub flows: std::sync::Arc<crate::generated::state::cats_cps::Flows>,
     /// Counters since the start of the daemon.
-    pub statistics: std::sync::Arc<crate::generated::state::cats_cps::Statistics>,
+    pub statistics: std::sync::Arc<crate::generated::state::cats_cps::PathSelectorStatistics>,
 }
 
 impl crate::field::Branch for PathSelector {
@@ -971,6 +1465,7 @@ impl crate::field::Branch for PathSelector {
         Some(match member {
             "decisions" => &mut self.decisions,
             "forwarders" => &mut self.forwarders,
+            "agents" => &mut self.agents,
             "service-table" => &mut self.service_table,
             "network-table" => &mut self.network_table,
             "flows" => &mut self.flows,
@@ -983,6 +1478,7 @@ impl crate::field::Branch for PathSelector {
         vec![
             ("decisions", &self.decisions),
             ("forwarders", &self.forwarders),
+            ("agents", &self.agents),
             ("service-table", &self.service_table),
             ("network-table", &self.network_table),
             ("flows", &self.flows),

@@ -324,8 +324,12 @@ impl crate::field::Branch for History {
 /// An alarm that stands; the entry is gone when the alarm is cleared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alarm {
-    /// The program that the alarm is about, such as cats-engined.
+    /// The program that the alarm is of, such as cats-engined.
     pub component: String,
+    /// What kind of condition it is, in a word that does not change, such as unreachable or clock-skew.
+    pub alarm_type: String,
+    /// What it is about: a program, a node by the URI of its certificate, a file, an address.
+    pub resource: String,
     /// What is wrong and what to do about it.
     pub alarm_text: Option<String>,
     /// Since when the alarm stands.
@@ -336,6 +340,8 @@ impl Default for Alarm {
     fn default() -> Self {
         Self {
             component: <String as crate::leaf::Leaf>::blank(),
+            alarm_type: <String as crate::leaf::Leaf>::blank(),
+            resource: <String as crate::leaf::Leaf>::blank(),
             alarm_text: Default::default(),
             time_created: Default::default(),
         }
@@ -343,11 +349,13 @@ impl Default for Alarm {
 }
 
 impl crate::field::Branch for Alarm {
-    const REQUIRED: &'static [&'static str] = &["component"];
+    const REQUIRED: &'static [&'static str] = &["component", "alarm-type", "resource"];
 
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
             "component" => &mut self.component,
+            "alarm-type" => &mut self.alarm_type,
+            "resource" => &mut self.resource,
             "alarm-text" => &mut self.alarm_text,
             "time-created" => &mut self.time_created,
             _ => return None,
@@ -357,28 +365,51 @@ impl crate::field::Branch for Alarm {
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
         vec![
             ("component", &self.component),
+            ("alarm-type", &self.alarm_type),
+            ("resource", &self.resource),
             ("alarm-text", &self.alarm_text),
             ("time-created", &self.time_created),
         ]
     }
 }
 
-impl crate::field::Entry for Alarm {
-    type Key = String;
+/// The key of [`Alarm`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AlarmKey {
+    /// The program that the alarm is of, such as cats-engined.
+    pub component: String,
+    /// What kind of condition it is, in a word that does not change, such as unreachable or clock-skew.
+    pub alarm_type: String,
+    /// What it is about: a program, a node by the URI of its certificate, a file, an address.
+    pub resource: String,
+}
 
-    const KEYS: &'static [&'static str] = &["component"];
+impl crate::field::Entry for Alarm {
+    type Key = AlarmKey;
+
+    const KEYS: &'static [&'static str] = &["component", "alarm-type", "resource"];
 
     fn key(&self) -> Self::Key {
-        self.component.clone()
+        AlarmKey {
+            component: self.component.clone(),
+            alarm_type: self.alarm_type.clone(),
+            resource: self.resource.clone(),
+        }
     }
 
     fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
-        let [component] = texts else { return Err("its keys are expected".to_owned()) };
-        crate::leaf::Leaf::parse(component)
+        let [component, alarm_type, resource] = texts else { return Err("its keys are expected".to_owned()) };
+        Ok(AlarmKey {
+            component: crate::leaf::Leaf::parse(component)?,
+            alarm_type: crate::leaf::Leaf::parse(alarm_type)?,
+            resource: crate::leaf::Leaf::parse(resource)?,
+        })
     }
 
     fn set_key(&mut self, key: &Self::Key) {
-        self.component.clone_from(key);
+        self.component = key.component.clone();
+        self.alarm_type = key.alarm_type.clone();
+        self.resource = key.resource.clone();
     }
 }
 

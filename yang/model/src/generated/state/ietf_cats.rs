@@ -106,6 +106,9 @@ pub struct Cats {
     pub path_selector: std::sync::Arc<crate::generated::state::cats_cps::PathSelector>,
     /// The forwarder of this node.
     pub forwarder: std::sync::Arc<crate::generated::state::cats_forwarder::Forwarder>,
+    /// The service metric agent of this node. The time between two updates of an instance is the
+    /// update-interval of ietf-cats.
+    pub metric_agent: std::sync::Arc<crate::generated::state::cats_sma::MetricAgent>,
     /// The node itself.
     pub system: std::sync::Arc<crate::generated::state::cats_system::System>,
 }
@@ -118,6 +121,7 @@ impl crate::field::Branch for Cats {
             "traffic-classifiers" => &mut self.traffic_classifiers,
             "cats-cps:path-selector" => &mut self.path_selector,
             "cats-forwarder:forwarder" => &mut self.forwarder,
+            "cats-sma:metric-agent" => &mut self.metric_agent,
             "cats-system:system" => &mut self.system,
             _ => return None,
         })
@@ -128,6 +132,7 @@ impl crate::field::Branch for Cats {
             ("traffic-classifiers", &self.traffic_classifiers),
             ("cats-cps:path-selector", &self.path_selector),
             ("cats-forwarder:forwarder", &self.forwarder),
+            ("cats-sma:metric-agent", &self.metric_agent),
             ("cats-system:system", &self.system),
         ]
     }

@@ -4,6 +4,7 @@
 
 pub mod cats_cps;
 pub mod cats_forwarder;
+pub mod cats_sma;
 pub mod cats_system;
 pub mod ietf_cats;
 

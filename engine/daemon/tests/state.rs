@@ -1,0 +1,259 @@
+//! What the model says of state is served.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bed;
+
+use bed::instance::Instance;
+use bed::pki::Authority;
+use bed::{Kernel, Node, all_in_one, key, set};
+use cats_datapath_core::BackendError;
+use cats_engine_daemon::engine::Now;
+use cats_engine_types::{Freshness, InstanceCounts, Locator, Report, ReportedTime};
+use cats_yang_model::{STATE_LEAVES, State};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Runtime;
+
+/// Longer than anything here takes; only a hang meets it.
+const BOUND: Duration = Duration::from_secs(30);
+
+const A: &str = "198.51.100.11";
+const B: &str = "198.51.100.21";
+
+/// What takes more than one node, and where that is tested.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("/cats-cps:path-selector/decisions/decision/path/segment", "engine/daemon/tests/nodes.rs")];
+
+struct Bed {
+    ca: Authority,
+    runtime: Runtime,
+    kernel: Kernel,
+    node: Node,
+    at: SocketAddr,
+    /// The leafs that were served so far, below `cats`.
+    served: BTreeSet<String>,
+}
+
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+impl Bed {
+    fn new() -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let ca = Authority::new();
+        let (kernel, dir) = (Kernel::default(), ca.file("state"));
+        fs::create_dir(&dir).unwrap();
+        let mut node = Node::start("N", &dir, &kernel, runtime.handle());
+        ca.certificate("N", 1, &["cats:cps:N", "cats:fwd:N", "cats:sma:SMA-1"]);
+        ca.signing_pair("SMA-1");
+        let at = free();
+        assert_eq!(node.snapshot(1, &config(&ca, at)), Ok(()));
+        Self { ca, runtime, kernel, node, at, served: BTreeSet::new() }
+    }
+
+    fn step(&mut self) {
+        self.node.engine.handle_arrivals(&mut Context::from_waker(Waker::noop()), Now::read());
+        self.node.step();
+    }
+
+    /// Runs the engine until `done` says so.
+    fn until<T>(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let begin = Instant::now();
+        loop {
+            self.step();
+            if let Some(result) = done(self) {
+                return result;
+            }
+            assert!(begin.elapsed() < BOUND, "no end of: {what}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The state below `cats` as it is now, of whose leafs it takes note.
+    fn look(&mut self) -> Value {
+        let state = self.node.state(&[""]);
+        let document = json!({ "ietf-routing:routing": { "ietf-cats:cats": state } });
+        State::from_json(&document).unwrap();
+        note(&state, "", &mut self.served);
+        state
+    }
+
+    /// Runs until an agent's state says so, and takes note of all that is served then.
+    fn until_shown(&mut self, what: &str, shown: impl Fn(&Value) -> bool) {
+        self.until(what, |bed| shown(&bed.look()["cats-sma:metric-agent"]).then_some(()));
+    }
+
+    fn commit(&mut self, base: u64, path: &str, value: &Value) {
+        self.node.prepare(base, vec![set(path, value)]).unwrap();
+        self.node.apply(base + 1).unwrap();
+    }
+
+    fn instance(&mut self, csci_id: &str, serial: u64) -> Instance {
+        let agent = ("SMA-1", self.at);
+        let mut instance = Instance::start(&self.ca, self.runtime.handle(), csci_id, serial, agent);
+        self.until("the instance to connect", |_| instance.poll().then_some(()));
+        instance
+    }
+
+    fn report(&mut self, instance: &mut Instance, change: impl FnOnce(&mut Report)) -> Freshness {
+        let report = instance.send(change);
+        self.until("the report to be taken in", |_| instance.was_taken(report).then_some(()));
+        report
+    }
+}
+
+/// A path selector with a forwarder and an agent, which tells it and two others that are not there.
+fn config(ca: &Authority, at: SocketAddr) -> Value {
+    let mut config = all_in_one();
+    config["cats-system:system"] = ca.system("N");
+    config["base"]["update-interval"] = json!(5);
+    let strange = json!({ "node-id": "SMA-9", "key": [{ "id": "9", "file": "/nonexistent/9.verify" }] });
+    config["cats-cps:path-selector"]["agent"] = json!([strange]);
+    config["cats-cps:path-selector"]["agent-limits"] = json!({ "silence": 1 });
+    let sign = json!({ "key-id": "SMA-1", "file": ca.file("SMA-1.sign").display().to_string() });
+    let away = |node: &str| {
+        let at = free();
+        json!({ "node-id": node, "address": at.ip().to_string(), "port": at.port(), "signature": sign })
+    };
+    let mut instead = away("C-PS-3");
+    instead["alternative-to"] = json!("C-PS-2");
+    config["cats-sma:metric-agent"] = json!({
+        "enabled": true, "node-id": "SMA-1",
+        "collection": {
+            "listen": { "address": at.ip().to_string(), "port": at.port() },
+            "report-key": [{ "id": "k", "csci-id": A, "file": "/nonexistent/report.key" }],
+            "broker": { "host": "127.0.0.1", "port": free().port(), "site": "east" },
+        },
+        "validation": { "rate-of-change": { "gas": { "reaction": "quarantine", "within": 3_600_000 } } },
+        "northbound": { "path-selector": [away("C-PS-2"), instead] },
+    });
+    config
+}
+
+/// Takes down the leafs of a value, whose entries of lists count as one.
+fn note(value: &Value, path: &str, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                note(value, &format!("{path}/{name}"), into);
+            }
+        }
+        Value::Array(entries) => entries.iter().for_each(|entry| note(entry, path, into)),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => drop(into.insert(path.to_owned())),
+        Value::Null => panic!("{path} is nothing"),
+    }
+}
+
+/// A report with every value that there is.
+fn whole(report: &mut Report) {
+    let time = |time| Some(ReportedTime { time, input_tokens: Some(100) });
+    report.locator = Some(Locator { address: A.parse().unwrap(), port: Some(8443) });
+    let metrics = &mut report.metrics;
+    (metrics.price, metrics.reputation, metrics.security_level) = (Some(3), Some(7), Some(8));
+    (metrics.computing_time_min, metrics.computing_time_max) = (time(1000), time(90_000));
+    metrics.instances = Some(InstanceCounts { healthy: 3, degraded: 1, unhealthy: 0, unknown: 0 });
+}
+
+/// Proves SMA-4, SMA-12, SMA-13: what the model has of the agent and of the path selector is there to be seen.
+#[test]
+fn each_leaf_of_state_of_path_selector_and_agent_is_served_in_some_state() {
+    let mut bed = Bed::new();
+    bed.look();
+    bed.until_shown("a path selector that is not reached", |agent| {
+        let peers = agent["path-selectors"]["status"].as_array().unwrap();
+        peers.iter().any(|peer| peer["alarm"] == json!(["unreachable"]) && peer.get("next-attempt").is_some())
+    });
+    let id = bed.kernel.packet(key(40_000));
+    bed.step();
+    assert_eq!(bed.kernel.verdicts().len(), 1, "{id:?}");
+
+    let (mut a, mut b) = (bed.instance(A, 11), bed.instance(B, 21));
+    bed.report(&mut a, whole);
+    bed.report(&mut b, |report| report.metrics.computing_time = Some(5_000));
+    bed.report(&mut b, |report| report.metrics.computing_time = Some(90_000));
+    bed.until_shown("what is told, in doubt and waiting", |agent| {
+        let of = |csci_id: &str, leaf: &str| {
+            let instances = agent["instances"]["instance"].as_array().unwrap();
+            instances.iter().any(|instance| instance["csci-id"] == csci_id && instance.get(leaf).is_some())
+        };
+        of(A, "told") && of(B, "doubt") && of(B, "waiting-update")
+    });
+    a.send(|report| {
+        whole(report);
+        report.metrics.gas = Some(100_000);
+    });
+    bed.until_shown("a report in quarantine", |agent| agent["quarantine"]["waiting"] == 1);
+
+    let (begin, end) = around_now();
+    let weekly = json!({ "day": DAYS, "begin": begin, "end": end });
+    let window = json!({ "name": "works", "maintenance": true, "weekly": weekly });
+    bed.commit(1, "cats-sma:metric-agent/calendar/window[name='works']", &window);
+    bed.until_shown("maintenance", |agent| agent["status"]["maintenance"] == true);
+
+    bed.until("an agent to be silent", |bed| {
+        let state = bed.look();
+        let agents = state["cats-cps:path-selector"]["agents"]["status"].as_array().unwrap();
+        agents.iter().any(|agent| agent["alarm"] == json!(["silent"])).then_some(())
+    });
+
+    let refused = BackendError::Refused { what: "table".to_owned(), reason: "no room".to_owned() };
+    bed.kernel.model(|model| model.set_fault(Some(refused)));
+    bed.commit(2, "cats-forwarder:forwarder/ingress/max-segments", &json!(3));
+    bed.until("the data plane to fail", |bed| {
+        let forwarders = &bed.look()["cats-cps:path-selector"]["forwarders"]["status"];
+        (forwarders[0]["data-plane"] == "failed").then_some(())
+    });
+    assert_eq!(missing(&bed.served), [""; 0]);
+    assert_eq!(
+        alarms(&bed.look()),
+        [
+            ("data-plane-fault", "cats:fwd:N"),
+            ("quarantine", "cats:sma:SMA-1"),
+            ("silent", "cats:sma:SMA-9"),
+            ("unreachable", "cats:cps:C-PS-2"),
+            ("unreachable", "cats:cps:C-PS-3"),
+            ("unusable", "network"),
+        ]
+        .map(|(kind, resource)| (kind.to_owned(), resource.to_owned()))
+    );
+}
+
+/// The alarms that stand: of which type, and about what.
+fn alarms(state: &Value) -> Vec<(String, String)> {
+    let alarms = state["cats-system:system"]["alarms"]["alarm"].as_array().unwrap();
+    let word = |alarm: &Value, leaf: &str| alarm[leaf].as_str().unwrap().to_owned();
+    let mut found: Vec<_> =
+        alarms.iter().map(|alarm| (word(alarm, "alarm-type"), word(alarm, "resource"))).collect();
+    found.sort();
+    found
+}
+
+const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// Times of day two hours apart with now between them.
+fn around_now() -> (String, String) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let at = |second: u64| format!("{:02}:{:02}", second / 3600 % 24, second / 60 % 60);
+    (at(now - 3600), at(now + 3600))
+}
+
+/// The leafs of the model that were not served.
+fn missing(served: &BTreeSet<String>) -> Vec<&'static str> {
+    let here =
+        STATE_LEAVES.iter().filter_map(|path| path.strip_prefix("/ietf-routing:routing/ietf-cats:cats"));
+    let ours = here.filter(|leaf| {
+        leaf.starts_with("/cats-sma:metric-agent/") || leaf.starts_with("/cats-cps:path-selector/")
+    });
+    let (elsewhere, rest): (Vec<&str>, Vec<&str>) =
+        ours.partition(|leaf| ELSEWHERE.iter().any(|(known, _)| known == leaf));
+    assert_eq!(elsewhere.len(), ELSEWHERE.len(), "{elsewhere:?}");
+    assert!(rest.len() > 200, "{}", rest.len());
+    rest.into_iter().filter(|leaf| !served.contains(*leaf)).collect()
+}
