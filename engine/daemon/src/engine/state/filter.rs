@@ -78,9 +78,8 @@ fn steps(path: &str) -> Option<Vec<Step>> {
         rest = rest.get(end..)?;
         while let Some(predicate) = rest.strip_prefix('[') {
             let (name, value) = predicate.split_once('=')?;
-            let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-            let (value, after) = value.get(1..)?.split_once(quote)?;
-            step.keys.push((local(name.trim()).to_owned(), value.to_owned()));
+            let (value, after) = literal(value)?;
+            step.keys.push((local(name.trim()).to_owned(), value));
             rest = after.strip_prefix(']')?;
         }
         steps.push(step);
@@ -92,6 +91,27 @@ fn steps(path: &str) -> Option<Vec<Step>> {
         };
     }
     Some(steps)
+}
+
+/// A quoted value and what follows it; a value with quotes of both kinds is a `concat` of such.
+fn literal(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix("concat(") else {
+        return quoted(text).map(|(value, after)| (value.to_owned(), after));
+    };
+    let mut value = String::new();
+    loop {
+        let (part, after) = quoted(rest)?;
+        value.push_str(part);
+        match after.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return Some((value, after.strip_prefix(')')?)),
+        }
+    }
+}
+
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    text.get(1..)?.split_once(quote)
 }
 
 fn local(name: &str) -> &str {
@@ -130,6 +150,10 @@ mod tests {
         assert_eq!(one, Entries::Named(vec![vec!["1".to_owned(), "2".to_owned()]]));
         let half = filter(&[&two_keys[..two_keys.rfind('[').unwrap()]]).unwrap();
         assert_eq!(half.entries(&["x:agent", "instance"], &["cs-id", "csci-id"]), Entries::All);
+        let both = path.replace("'a/[b]'", "concat('it',\"'\",'s \"x\"')");
+        let both = filter(&[&both]).unwrap().entries(&decision, &["transaction"]);
+        assert_eq!(both, Entries::Named(vec![vec!["it's \"x\"".to_owned()]]));
+        assert!(filter(&["/a[b=concat('c','d']"]).is_err() && filter(&["/a[b=concat('c' 'd')]"]).is_err());
         assert!(filter(&["routing"]).is_err());
         assert!(filter(&["/a[b=c]"]).is_err());
     }
