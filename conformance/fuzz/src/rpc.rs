@@ -33,7 +33,7 @@ fn request(data: &[u8]) {
             let root = document.root_element();
             assert!(infoset::depth(root) <= DEPTH, "deeper than allowed");
             assert_eq!(root.attribute("message-id"), Some(rpc.message_id.as_str()));
-            replied(&rpc.attributes, Reply::Ok, Some(attributes(root)));
+            replied(&rpc.attributes, Reply::Ok, Some(root));
             let element = root.children().find(Node::is_element).expect("a request has an operation");
             cut_out(&rpc.operation, element);
             again(&rpc.operation);
@@ -47,14 +47,20 @@ fn request(data: &[u8]) {
     }
 }
 
+/// Longer texts of errors are cut off, bytes.
+const TEXT_MAX: usize = 4 << 10;
+
 /// The error as a client reads it: without white space around its texts, and without what XML cannot hold.
 fn as_read(mut error: Error) -> Error {
     let text = |text: &str| infoset::text(&format!("<x>{}</x>", escape_text(text))).trim().to_owned();
-    error.message = text(&error.message);
+    let cut = |word: &str| word[..word.floor_char_boundary(TEXT_MAX)].to_owned();
+    let message = cut(&error.message);
+    let more = if message.len() < error.message.len() { "…" } else { "" };
+    error.message = text(&(message + more));
     for info in &mut error.info {
         match info {
             ErrorInfo::BadAttribute(word) | ErrorInfo::BadElement(word) | ErrorInfo::BadNamespace(word) => {
-                *word = text(word);
+                *word = text(&cut(word));
             }
             ErrorInfo::SessionId(_) | ErrorInfo::NonUnique(_) | ErrorInfo::MissingChoice(_) => {}
         }
@@ -62,12 +68,17 @@ fn as_read(mut error: Error) -> Error {
     error
 }
 
-/// A reply that repeats `echo`; it is XML, and has the attributes that were asked for.
-fn replied(echo: &Echo, reply: Reply, wanted: Option<Vec<(&str, &str, &str)>>) -> String {
+/// A reply that repeats `echo`; it is XML, and has the attributes and the declarations of the request.
+fn replied(echo: &Echo, reply: Reply, request: Option<Node<'_, '_>>) -> String {
     let written = write_reply(echo, reply, &NoModules).concat();
     let document = infoset::read(&written);
-    if let Some(wanted) = wanted {
-        assert_eq!(attributes(document.root_element()), wanted);
+    let root = document.root_element();
+    if let Some(request) = request {
+        assert_eq!(attributes(root), attributes(request));
+        for declared in request.namespaces() {
+            let kept = root.namespaces().any(|found| found == declared);
+            assert!(kept, "{declared:?} is not in {written}");
+        }
     }
     written
 }
