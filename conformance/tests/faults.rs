@@ -85,13 +85,7 @@ fn open_through_a_kill(
         flow.send("first")?;
     }
     assert_eq!(standing.ask()?, "B", "while the daemon is down");
-    let mut bound = Vec::new();
-    for (at, flow) in flows.iter().enumerate() {
-        if flow.has_answer()? {
-            assert!(at < FLOWS / 2 || !fails_closed, "flow {at} was bound without the daemon");
-            bound.push(key("udp", flow.client()?));
-        }
-    }
+    let bound = bound_without(&flows, fails_closed)?;
     victim(deployment).start_engined()?;
     wait_for("a new flow", || new_flow(deployment))?;
     for (at, flow) in flows.iter().enumerate() {
@@ -114,6 +108,18 @@ fn open_through_a_kill(
     }
     assert_eq!(standing.ask()?, "B", "after the restart");
     Ok(())
+}
+
+/// The keys of the flows that are answered while the daemon is down. With `fails_closed` the later half is not.
+fn bound_without(flows: &[Datagrams], fails_closed: bool) -> Result<Vec<String>> {
+    let mut bound = Vec::new();
+    for (at, flow) in flows.iter().enumerate() {
+        if flow.has_answer()? {
+            assert!(at < FLOWS / 2 || !fails_closed, "flow {at} was bound without the daemon");
+            bound.push(key("udp", flow.client()?));
+        }
+    }
+    Ok(bound)
 }
 
 /// Sends a packet of 200 octets on each of a thousand flows, from this source port on.
