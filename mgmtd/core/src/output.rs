@@ -265,6 +265,7 @@ impl Alarm {
             Alarm::Unreachable { .. } => "unreachable",
             Alarm::OutOfSync { .. } => "out-of-sync",
             Alarm::Unrecorded { .. } => "unrecorded",
+            Alarm::NoHistory { .. } => "no-history",
         }
     }
 
