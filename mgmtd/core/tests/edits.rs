@@ -5,7 +5,7 @@
 mod node;
 
 use cats_mgmtd_core::{
-    ComponentId, Datastore, DefaultOperation, Edit, ErrorOption, Filter, Limits, Output, READ_TIMEOUT,
+    Alarm, ComponentId, Datastore, DefaultOperation, Edit, ErrorOption, Filter, Limits, Output, READ_TIMEOUT,
     ReadAs, Reply, Request, Selection, Source, Target, TestOption,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(admitted(&mut line), [2]);
     }
 
-    async fn is_ready(turn: impl Future<Output = Turn<'_>>) -> bool {
+    async fn is_ready<'t>(turn: impl Future<Output = Turn<'t>>) -> bool {
         tokio::time::timeout(Duration::ZERO, turn).await.is_ok()
     }
 
