@@ -113,7 +113,7 @@ impl Bed {
 fn config(ca: &Authority, at: SocketAddr) -> Value {
     let mut config = all_in_one();
     config["cats-system:system"] = ca.system("N");
-    config["base"]["update-interval"] = json!(5);
+    config["base"]["update-interval"] = json!(60);
     let strange = json!({ "node-id": "SMA-9", "key": [{ "id": "9", "file": "/nonexistent/9.verify" }] });
     config["cats-cps:path-selector"]["agent"] = json!([strange]);
     config["cats-cps:path-selector"]["agent-limits"] = json!({ "silence": 1 });
@@ -166,14 +166,42 @@ fn whole(report: &mut Report) {
 fn each_leaf_of_state_of_path_selector_and_agent_is_served_in_some_state() {
     let mut bed = Bed::new();
     bed.look();
-    bed.until_shown("a path selector that is not reached", |agent| {
+    bed.until_shown("that neither of two path selectors is reached", |agent| {
         let peers = agent["path-selectors"]["status"].as_array().unwrap();
-        peers.iter().any(|peer| peer["alarm"] == json!(["unreachable"]) && peer.get("next-attempt").is_some())
+        let away =
+            |peer: &&Value| peer["alarm"] == json!(["unreachable"]) && peer.get("next-attempt").is_some();
+        peers.iter().filter(away).count() == 2
     });
     let id = bed.kernel.packet(key(40_000));
     bed.step();
     assert_eq!(bed.kernel.verdicts().len(), 1, "{id:?}");
 
+    // Whose streams end takes its instances along.
+    let _instances = report_in_doubt(&mut bed);
+    begin_maintenance(&mut bed);
+    bed.until("an agent to be silent", |bed| {
+        let state = bed.look();
+        let agents = state["cats-cps:path-selector"]["agents"]["status"].as_array().unwrap();
+        agents.iter().any(|agent| agent["alarm"] == json!(["silent"])).then_some(())
+    });
+    fail_data_plane(&mut bed);
+    assert_eq!(missing(&bed.served), [""; 0]);
+    assert_eq!(
+        alarms(&bed.look()),
+        [
+            ("data-plane-fault", "cats:fwd:N"),
+            ("quarantine", "cats:sma:SMA-1"),
+            ("silent", "cats:sma:SMA-9"),
+            ("unreachable", "cats:cps:C-PS-2"),
+            ("unreachable", "cats:cps:C-PS-3"),
+            ("unusable", "network"),
+        ]
+        .map(|(kind, resource)| (kind.to_owned(), resource.to_owned()))
+    );
+}
+
+/// Two instances, of which one has a report in doubt and the other one in quarantine.
+fn report_in_doubt(bed: &mut Bed) -> [Instance; 2] {
     let (mut a, mut b) = (bed.instance(A, 11), bed.instance(B, 21));
     bed.report(&mut a, whole);
     bed.report(&mut b, |report| report.metrics.computing_time = Some(5_000));
@@ -190,19 +218,18 @@ fn each_leaf_of_state_of_path_selector_and_agent_is_served_in_some_state() {
         report.metrics.gas = Some(100_000);
     });
     bed.until_shown("a report in quarantine", |agent| agent["quarantine"]["waiting"] == 1);
+    [a, b]
+}
 
+fn begin_maintenance(bed: &mut Bed) {
     let (begin, end) = around_now();
     let weekly = json!({ "day": DAYS, "begin": begin, "end": end });
     let window = json!({ "name": "works", "maintenance": true, "weekly": weekly });
     bed.commit(1, "cats-sma:metric-agent/calendar/window[name='works']", &window);
     bed.until_shown("maintenance", |agent| agent["status"]["maintenance"] == true);
+}
 
-    bed.until("an agent to be silent", |bed| {
-        let state = bed.look();
-        let agents = state["cats-cps:path-selector"]["agents"]["status"].as_array().unwrap();
-        agents.iter().any(|agent| agent["alarm"] == json!(["silent"])).then_some(())
-    });
-
+fn fail_data_plane(bed: &mut Bed) {
     let refused = BackendError::Refused { what: "table".to_owned(), reason: "no room".to_owned() };
     bed.kernel.model(|model| model.set_fault(Some(refused)));
     bed.commit(2, "cats-forwarder:forwarder/ingress/max-segments", &json!(3));
@@ -210,19 +237,6 @@ fn each_leaf_of_state_of_path_selector_and_agent_is_served_in_some_state() {
         let forwarders = &bed.look()["cats-cps:path-selector"]["forwarders"]["status"];
         (forwarders[0]["data-plane"] == "failed").then_some(())
     });
-    assert_eq!(missing(&bed.served), [""; 0]);
-    assert_eq!(
-        alarms(&bed.look()),
-        [
-            ("data-plane-fault", "cats:fwd:N"),
-            ("quarantine", "cats:sma:SMA-1"),
-            ("silent", "cats:sma:SMA-9"),
-            ("unreachable", "cats:cps:C-PS-2"),
-            ("unreachable", "cats:cps:C-PS-3"),
-            ("unusable", "network"),
-        ]
-        .map(|(kind, resource)| (kind.to_owned(), resource.to_owned()))
-    );
 }
 
 /// The alarms that stand: of which type, and about what.
