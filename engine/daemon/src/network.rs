@@ -230,15 +230,13 @@ impl Network {
                 links.poll_next(context).map(|(peer, event)| Arrival::Agent(peer, event))
             }
             Source::Instances => {
-                poll(collecting.and_then(Collecting::from_listener), context).map(Arrival::Collection)
+                poll(collecting.and_then(Collecting::streamed), context).map(Arrival::Collection)
             }
             Source::Subscriptions => {
                 poll(collecting.map(|all| &mut all.from_subscriptions), context).map(Arrival::Subscription)
             }
             Source::Answers => poll(collecting.map(|all| &mut all.answers), context).map(Arrival::Answer),
-            Source::Broker => {
-                poll(collecting.and_then(Collecting::from_broker), context).map(Arrival::Broker)
-            }
+            Source::Broker => poll(collecting.and_then(Collecting::delivered), context).map(Arrival::Broker),
         }
     }
 

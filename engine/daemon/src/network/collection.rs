@@ -87,11 +87,11 @@ impl Collecting {
         }
     }
 
-    pub(super) fn from_listener(&mut self) -> Option<&mut mpsc::Receiver<CollectionEvent>> {
+    pub(super) fn streamed(&mut self) -> Option<&mut mpsc::Receiver<CollectionEvent>> {
         self.listener.as_mut().map(|listener| &mut listener.events)
     }
 
-    pub(super) fn from_broker(&mut self) -> Option<&mut mpsc::Receiver<BrokerEvent>> {
+    pub(super) fn delivered(&mut self) -> Option<&mut mpsc::Receiver<BrokerEvent>> {
         self.broker.as_mut().map(|broker| &mut broker.events)
     }
 
