@@ -147,19 +147,20 @@ impl Network {
         }
     }
 
-    /// Uses these files from now on. True where they are others, so that every connection is void.
+    /// Uses these files from now on. True where others were in use, so that every connection is void.
     pub(crate) fn certificates(&mut self, files: &PkiFiles, wanted: bool) -> bool {
         if wanted && self.pki.as_ref().is_some_and(|known| known.files == *files) {
             return false;
         }
-        (self.server, self.client, self.collecting, self.pki) = (None, None, None, None);
+        let void = self.pki.take().is_some();
+        (self.server, self.client, self.collecting) = (None, None, None);
         self.links.clear();
         if wanted {
             let pki = Pki::open(files.clone());
             let watch = self.spawn(Arc::clone(&pki).watch(REFRESH));
             self.pki = Some(Certificates { files: files.clone(), pki, _watch: watch });
         }
-        true
+        void
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {

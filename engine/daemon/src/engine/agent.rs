@@ -14,6 +14,7 @@ use cats_engine_core::sma::{Alarm, AuditRecord, Event, Output, Sma};
 use cats_engine_types::{Epoch, NodeId};
 use collection::{Batch, Reporters};
 pub(super) use peers::Peers;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Reports that are taken in between two looks at the packets.
@@ -123,6 +124,8 @@ impl<P: Plane> Engine<P> {
         while self.pump_agent(now) {}
         tracing::info!("metric agent stopped");
         self.agent = None;
+        // Nobody follows files that nothing is signed with.
+        self.network.sign_for(&BTreeMap::new());
         self.alarms.end_agent();
     }
 
