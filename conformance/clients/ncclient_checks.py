@@ -446,10 +446,29 @@ def slow_b(server):
         session.commit()
 
 
+EXEC = "urn:catsd:yang:cats-exec"
+
+
+def select_dry_run(server):
+    """On the path selector of the example: which instance a flow that enters at IF-1 would get."""
+    with server.connect() as session:
+        flow = (
+            f'<select-dry-run xmlns="{EXEC}"><ingress>IF-1</ingress><client>192.0.2.10</client>'
+            "<client-port>40000</client-port><destination>192.0.2.100</destination>%s</select-dry-run>"
+        )
+        reply = session.dispatch(to_ele(flow % "<port>443</port>"))
+        found = etree.fromstring(reply.xml.encode())
+        selected = found.xpath("x:selected/x:csci-id/text()", namespaces={"x": EXEC})
+        assert selected == ["198.51.100.21"], reply.xml
+        verdicts = found.xpath("x:candidate/x:verdict/text()", namespaces={"x": EXEC})
+        assert sorted(verdicts) == ["ranked-lower", "selected"], reply.xml
+        refused(lambda: session.dispatch(to_ele(flow % "")), ("missing-element",))
+
+
 CHECKS = {check.__name__: check for check in (
     hello, get_config_filters, get_state, nmda, edit_operations, default_operations, edit_errors, choice_and_order,
     commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, url_files, get_schema,
-    unknown_operations, write_values, overlapping_services, slow_b,
+    unknown_operations, write_values, overlapping_services, slow_b, select_dry_run,
 )}
 
 

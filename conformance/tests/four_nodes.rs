@@ -39,6 +39,7 @@ fn a_metric_that_ncclient_commits_over_the_management_network_moves_new_flows() 
     for place in [SELECTOR, EGRESS_A, EGRESS_B] {
         ncclient(operator, place.management, &deployment.key, "hello")?;
     }
+    ncclient(operator, SELECTOR.management, &deployment.key, "select_dry_run")?;
     assert_eq!(new_flow(&deployment).as_deref(), Some("B"));
     ncclient(operator, SELECTOR.management, &deployment.key, "slow_b")?;
     until_served_by(&deployment, "A")

@@ -6,10 +6,11 @@ use cats_cli_core::command::{self, Command, Mode, Source};
 use cats_cli_core::edit;
 use cats_cli_core::error::Error;
 use cats_cli_core::render::{self, Sign};
+use cats_cli_core::request::Request;
 use cats_cli_core::token::Token;
 use cats_cli_core::view::{self, Asked};
 use cats_mgmtd_netconf::{
-    CommitOptions, Content, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption,
+    Answer, CommitOptions, Content, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption,
     XmlFragment,
 };
 use cats_yang_tree::path::InstancePath;
@@ -71,6 +72,7 @@ impl Shell {
         match command::parse(&self.schema, self.mode, &words)? {
             Command::Show { source, path } => self.show(source, &path, out)?,
             Command::View(asked) => self.view(&asked, out)?,
+            Command::Request(request) => self.request(&request, out)?,
             Command::Configure => self.configure()?,
             Command::Set(assignments) => self.edit(edit::set(&self.schema, &assignments))?,
             Command::Delete(path) => self.edit(edit::delete(&self.schema, &path))?,
@@ -178,9 +180,35 @@ impl Shell {
         self.tell(&tree, || asked.page(&self.schema, &tree).to_string(), out)
     }
 
+    /// Has an operation carried out and shows what it answers, if that is anything.
+    fn request(&mut self, request: &Request, out: &mut dyn Write) -> Result<(), Error> {
+        let operation = edit::request(&self.schema, request);
+        match self.session.call_xml(&operation, &*self.schema)? {
+            Answer::Output(elements) => {
+                let elements: String = elements.into_iter().map(XmlFragment::into_string).collect();
+                let tree = render::answer(&self.schema, request.operation, &elements)?;
+                // No command makes an answer.
+                let format = if self.format == Format::Set { Format::Table } else { self.format };
+                self.tell_as(format, &tree, || render::outline(&self.schema, &tree), out)
+            }
+            Answer::Data(data) => out.write_all(data.as_str().as_bytes()).map_err(|error| unwritable(&error)),
+            Answer::Ok | Answer::Errors(_) => Ok(()),
+        }
+    }
+
     /// Writes data in the format that was asked for; `table` makes it the one for people.
     fn tell(&self, tree: &Tree, table: impl FnOnce() -> String, out: &mut dyn Write) -> Result<(), Error> {
-        let text = match self.format {
+        self.tell_as(self.format, tree, table, out)
+    }
+
+    fn tell_as(
+        &self,
+        format: Format,
+        tree: &Tree,
+        table: impl FnOnce() -> String,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let text = match format {
             Format::Table => table(),
             Format::Xml => lines(render::xml(&self.schema, tree)),
             Format::Json => lines(render::json(&self.schema, tree)),

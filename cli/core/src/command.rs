@@ -2,6 +2,7 @@
 
 use crate::error::{Error, nearest};
 use crate::place::{self, Assignment, Want};
+use crate::request::{self, Request};
 use crate::token::Token;
 use crate::view::{self, Asked};
 use cats_yang_tree::path::InstancePath;
@@ -29,6 +30,8 @@ pub enum Command {
     },
     /// Shows a view.
     View(Asked),
+    /// Has an operation carried out.
+    Request(Request),
     /// Enters configure mode.
     Configure,
     /// Creates nodes or gives them values, in the candidate.
@@ -73,6 +76,7 @@ const OPERATIONAL: &[Word] = &[
     Word { name: "configure", help: "change the candidate configuration" },
     Word { name: "exit", help: "leave the CLI" },
     Word { name: "help", help: "list the commands" },
+    Word { name: "request", help: "have an operation carried out: request OPERATION [PARAMETER VALUE]…" },
     Word { name: "show", help: "show config [PATH], show state [PATH], or one of the views below" },
 ];
 
@@ -117,6 +121,7 @@ pub fn parse(schema: &Schema, mode: Mode, command: &[Token]) -> Result<Command, 
         (_, "exit") => alone(rest, Command::Exit),
         (_, "help") => alone(rest, Command::Help),
         (Mode::Operational, "configure") => alone(rest, Command::Configure),
+        (Mode::Operational, "request") => request::parse(schema, rest).map(Command::Request),
         (Mode::Operational, "show") => show(schema, verb, rest),
         (Mode::Configure, "show") => {
             let path = place::place(schema, rest, Want::Config)?;

@@ -2,6 +2,7 @@
 
 use crate::command::{self, Mode};
 use crate::place::{self, Walk, Want};
+use crate::request::{self, Next};
 use crate::token::{self, Token};
 use crate::view;
 use cats_yang_tree::path::{InstancePath, Step};
@@ -67,6 +68,7 @@ fn offers(schema: &Schema, mode: Mode, words: &[Token], values: &dyn Values) -> 
             .into_iter()
             .map(|word| Completion { word: word.name.to_owned(), help: word.help.to_owned() })
             .collect(),
+        (Mode::Operational, "request", _) => request_offers(schema, rest, values),
         (Mode::Operational, "show", Some("config")) => next(schema, &rest[1..], Want::Config, false, values),
         (Mode::Operational, "show", Some("state")) => next(schema, &rest[1..], Want::Any, false, values),
         (Mode::Operational, "show", Some(_)) => view::offers(schema, rest, values),
@@ -79,15 +81,34 @@ fn offers(schema: &Schema, mode: Mode, words: &[Token], values: &dyn Values) -> 
     }
 }
 
+/// Operations and what leads to them; behind one its parameters.
+fn request_offers(schema: &Schema, words: &[Token], values: &dyn Values) -> Vec<Completion> {
+    let Ok(named) = request::named(schema, words) else { return Vec::new() };
+    match named.operation {
+        Some((_, place)) => {
+            follow(schema, Walk::from(schema, place, named.rest, Want::Parameters), true, values)
+        }
+        None => match named.next {
+            Next::Names(names) => {
+                names.into_iter().map(|word| self::named(schema, &named.at, word)).collect()
+            }
+            Next::Key(key) => value_offers(schema, &named.at, key, values),
+        },
+    }
+}
+
 /// Follows the words as far as they are understood and says what comes behind them.
 fn next(schema: &Schema, words: &[Token], want: Want, assigns: bool, values: &dyn Values) -> Vec<Completion> {
-    let mut walk = Walk::new(schema, words, want);
+    follow(schema, Walk::new(schema, words, want), assigns, values)
+}
+
+fn follow(schema: &Schema, mut walk: Walk<'_>, assigns: bool, values: &dyn Values) -> Vec<Completion> {
     while !walk.at_end() {
         let Ok(node) = walk.descend() else { return Vec::new() };
         let before = walk.path.clone();
         match &schema.node(node).kind {
             NodeKind::Leaf { .. } | NodeKind::LeafList { .. } if assigns => {
-                if walk.at_end() {
+                if walk.at_end() && !place::is_empty(schema, node) {
                     return value_offers(schema, &before, node, values);
                 }
                 if walk.value_or_bracket(node).is_err() {

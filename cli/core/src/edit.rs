@@ -1,6 +1,7 @@
-//! What the CLI sends: the content of `<config>` for an edit and of a subtree `<filter>`, from places.
+//! What the CLI sends: the content of `<config>` for an edit and of a subtree `<filter>`, and operations, from places.
 
 use crate::place::Assignment;
+use crate::request::Request;
 use cats_yang_tree::path::{InstancePath, Key, Step};
 use cats_yang_tree::schema::{ModuleId, NodeId, NodeKind, Schema};
 use cats_yang_tree::value::Value;
@@ -8,6 +9,9 @@ use std::fmt::Write;
 
 /// The namespace of the `operation` attribute (RFC 6241 section 7.2).
 const NETCONF: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+
+/// The namespace of `<action>` (RFC 7950 section 7.15.2).
+const YANG: &str = "urn:ietf:params:xml:ns:yang:1";
 
 /// The content of `<config>` that makes these assignments by merging.
 pub fn set(schema: &Schema, assignments: &[Assignment]) -> String {
@@ -61,6 +65,22 @@ pub fn filters(schema: &Schema, selections: &[Selection]) -> String {
         }
     }
     print(schema, &top)
+}
+
+/// The operation element of a request.
+pub fn request(schema: &Schema, request: &Request) -> String {
+    let mut top = Vec::new();
+    reach(&mut top, &request.place.steps);
+    for parameter in &request.input {
+        if let Some(target) = reach(&mut top, &parameter.path.steps) {
+            target.value.clone_from(&parameter.value);
+        }
+    }
+    let content = print(schema, &top);
+    match schema.node(request.operation).kind {
+        NodeKind::Action { .. } => format!("<action xmlns=\"{YANG}\">{content}</action>"),
+        _ => content,
+    }
 }
 
 struct Element {
@@ -121,7 +141,7 @@ impl Printer<'_> {
     fn open(&mut self, id: NodeId, outer: Option<ModuleId>, operation: Option<&str>, value: Option<&Value>) {
         let node = self.schema.node(id);
         let (text, prefixes) = value.map_or_else(Default::default, |value| self.text(value));
-        let _ = write!(self.out, "<{}", node.name);
+        let _ = write!(self.out, "<{}", self.schema.data_name(id));
         if outer != Some(node.module) {
             let _ = write!(self.out, " xmlns=\"{}\"", escape(&self.schema.module(node.module).namespace));
         }
@@ -137,7 +157,7 @@ impl Printer<'_> {
     }
 
     fn close(&mut self, id: NodeId) {
-        let _ = write!(self.out, "</{}>", self.schema.node(id).name);
+        let _ = write!(self.out, "</{}>", self.schema.data_name(id));
     }
 
     /// A value in XML, and the modules whose prefixes it uses.

@@ -11,5 +11,6 @@ pub mod edit;
 pub mod error;
 pub mod place;
 pub mod render;
+pub mod request;
 pub mod token;
 pub mod view;

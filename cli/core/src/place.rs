@@ -19,6 +19,8 @@ pub enum Want {
     Config,
     /// Configuration or state, to be shown.
     Any,
+    /// What an operation is given.
+    Parameters,
 }
 
 /// A leaf, or an existence, with the value to give to it.
@@ -46,13 +48,26 @@ pub fn place(schema: &Schema, words: &[Token], want: Want) -> Result<InstancePat
 /// the next word names a sibling of the leaf.
 pub fn assignments(schema: &Schema, words: &[Token]) -> Result<Vec<Assignment>, Error> {
     let mut walk = Walk::new(schema, words, Want::Config);
-    let mut found = Vec::new();
     if walk.at_end() {
         return Err(Error::usage("nothing is named").expecting(walk.offers()));
     }
+    assigned(&mut walk)
+}
+
+/// Reads the words that a walk has left as assignments.
+pub(crate) fn assigned(walk: &mut Walk<'_>) -> Result<Vec<Assignment>, Error> {
+    let schema = walk.schema;
+    let mut found = Vec::new();
     let mut open = false;
     while !walk.at_end() {
+        let before = open.then(|| walk.path.clone());
         let node = walk.descend()?;
+        // What was named last may have been left without anything in it.
+        if let Some(before) = before.filter(|before| !before.contains(&walk.path))
+            && before.node().is_some_and(|left| !schema.is_non_presence(left))
+        {
+            found.push(Assignment { path: before, value: None });
+        }
         open = match &schema.node(node).kind {
             NodeKind::Leaf { .. } => {
                 let value = walk.leaf_value(node)?;
@@ -72,7 +87,7 @@ pub fn assignments(schema: &Schema, words: &[Token]) -> Result<Vec<Assignment>, 
         };
     }
     if open {
-        found.push(existence(schema, &walk)?);
+        found.push(existence(schema, walk)?);
     }
     Ok(found)
 }
@@ -96,11 +111,18 @@ pub(crate) struct Walk<'a> {
     want: Want,
     /// Where the walk is.
     pub(crate) path: InstancePath,
+    /// Where it began.
+    floor: usize,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(schema: &'a Schema, words: &'a [Token], want: Want) -> Self {
-        Self { schema, words, next: 0, want, path: InstancePath::default() }
+        Self { schema, words, next: 0, want, path: InstancePath::default(), floor: 0 }
+    }
+
+    /// A walk from `path` on.
+    pub(crate) fn from(schema: &'a Schema, path: InstancePath, words: &'a [Token], want: Want) -> Self {
+        Self { floor: path.steps.len(), path, ..Self::new(schema, words, want) }
     }
 
     pub(crate) fn at_end(&self) -> bool {
@@ -124,9 +146,13 @@ impl<'a> Walk<'a> {
             return Err(Error::usage("a name is missing").under(self.end()).expecting(self.offers()));
         };
         let parent = self.path.node();
-        if let Some(node) = self.child(parent, &word.text, word)? {
-            self.path.steps.push(Step { node, key: None });
-            return Ok(node);
+        for length in (self.lowest()..=self.path.steps.len()).rev() {
+            let above = length.checked_sub(1).and_then(|at| self.path.steps.get(at)).map(|step| step.node);
+            if let Some(node) = self.child(above, &word.text, word)? {
+                self.path.steps.truncate(length);
+                self.path.steps.push(Step { node, key: None });
+                return Ok(node);
+            }
         }
         if parent.is_none()
             && let Some(home) = home(self.schema)
@@ -137,6 +163,14 @@ impl<'a> Walk<'a> {
             return Ok(node);
         }
         Err(self.unknown(word))
+    }
+
+    /// How far up the next name may stand: among parameters, which end nothing by themselves, anywhere.
+    fn lowest(&self) -> usize {
+        match self.want {
+            Want::Parameters => self.floor,
+            Want::Config | Want::Any => self.path.steps.len(),
+        }
     }
 
     /// The child of that name, by its module's name where one is given.
@@ -169,7 +203,7 @@ impl<'a> Walk<'a> {
                 | NodeKind::Anydata { .. }
                 | NodeKind::Anyxml { .. }
         );
-        data && (self.want == Want::Any || node.config)
+        data && (self.want != Want::Config || node.config)
     }
 
     fn unknown(&self, word: &Token) -> Error {
@@ -185,6 +219,10 @@ impl<'a> Walk<'a> {
     pub(crate) fn offers(&self) -> Vec<String> {
         let parent = self.path.node();
         let mut nodes: Vec<NodeId> = self.schema.data_children_of(parent).to_vec();
+        let above = self.path.steps.get(self.lowest().saturating_sub(1)..).unwrap_or_default();
+        for step in above.iter().rev().skip(1) {
+            nodes.extend(self.schema.data_children(step.node));
+        }
         if parent.is_none()
             && let Some(home) = home(self.schema)
         {
@@ -347,6 +385,11 @@ fn describe(name: &str, ty: &Type) -> String {
         }
         _ => name.to_owned(),
     }
+}
+
+/// Has the leaf no value but its existence?
+pub(crate) fn is_empty(schema: &Schema, leaf: NodeId) -> bool {
+    schema.leaf_type(leaf).is_some_and(|ty| ty.base == Type::Empty)
 }
 
 /// The path of [`HOME`], if the schema has it.

@@ -14,6 +14,7 @@ mod services;
 pub use agent::{MetricAgent, metric_agent};
 pub use check::{Checked, check};
 pub use selector::path_selector;
+pub use services::{cs_id, csci_id};
 
 use cats_engine_types::{Micros, NodeId};
 use cats_yang_model::Decimal64;

@@ -38,8 +38,8 @@ pub use config::{
 pub use cst::{AgentIx, Cst, Key, Record, Row, Source};
 pub use flow::FlowState;
 pub use machine::{
-    AttachError, Counters, Cps, Event, FlowCursor, FlowView, NodeView, Output, RecordView, Refused,
-    ReservationView,
+    AttachError, Cleared, Counters, Cps, DryRun, Event, FlowCursor, FlowView, NodeView, Output, RecordView,
+    Refused, ReservationView, Which,
 };
 pub use nodes::{ControlPlane, DataPlane, DeliveryStatus};
 pub use nst::{Nst, PathRecord};

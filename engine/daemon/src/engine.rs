@@ -5,6 +5,7 @@ mod agent;
 mod alarms;
 mod forwarder;
 mod manage;
+mod operations;
 mod selector;
 mod state;
 
@@ -20,6 +21,7 @@ use cats_engine_types::{Epoch, UnixMicros};
 use cats_yang_model::Config;
 use forwarder::ForwarderRole;
 use manage::Prepared;
+use operations::Operations;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use selector::{ADVERTISEMENTS, SelectorRole};
 use std::io;
@@ -107,6 +109,7 @@ pub struct Engine<P> {
     alarms: Alarms,
     network: Network,
     turn: Turn,
+    operations: Operations,
     /// What the data plane has of ours and nobody configured may go: cats-mgmtd has confirmed the configuration.
     confirmed: bool,
 }
@@ -128,6 +131,7 @@ impl<P: Plane> Engine<P> {
             alarms: Alarms::default(),
             network: Network::new(runtime),
             turn: Turn::WHOLE,
+            operations: Operations::default(),
             confirmed: false,
         };
         match desired(&Checked::default(), config.clone(), engine.id.revision) {
@@ -261,7 +265,8 @@ impl<P: Plane> Engine<P> {
             let selector = self.pump_selector(now);
             let restored = self.restore_some(now);
             let agent = self.pump_agent(now);
-            forwarder || selector || restored || agent
+            let operates = self.operate_on(now);
+            forwarder || selector || restored || agent || operates
         });
         self.observe(now);
         more

@@ -217,3 +217,61 @@ async fn state_comes_in_pages() {
     let reply = answer.await.unwrap().unwrap().into_inner();
     assert_eq!((reply.json.as_slice(), reply.next_page.as_str()), (b"{}".as_slice(), "p2"));
 }
+
+/// Has the engine asked for `input`, and answers for it.
+async fn executed(
+    engine: &mut Engine,
+    input: Vec<u8>,
+    answer: impl FnOnce(String, Vec<u8>) -> Result<Vec<u8>, Vec<Fault>>,
+) -> Option<pb::execute_reply::Result> {
+    let mut client = engine.client().await.max_decoding_message_size(16 << 20);
+    let request = pb::ExecuteRequest { operation: "m:turn".to_owned(), input };
+    let reply = tokio::spawn(async move { client.execute(request).await });
+    let Call::Execute { operation, input, reply: place } = engine.call().await else {
+        panic!("no operation")
+    };
+    place.send(answer(operation, input)).unwrap();
+    reply.await.unwrap().unwrap().into_inner().result
+}
+
+#[tokio::test]
+async fn an_operation_is_answered_with_its_output_or_with_errors() {
+    use pb::execute_reply::Result::{Errors, Output};
+    let mut engine = Engine::start();
+    let input = b"{\"m:input\":{}}".to_vec();
+    let result = executed(&mut engine, input.clone(), |operation, given| {
+        assert_eq!((operation.as_str(), given), ("m:turn", b"{\"m:input\":{}}".to_vec()));
+        Ok(b"{}".to_vec())
+    });
+    assert_eq!(result.await, Some(Output(b"{}".to_vec())));
+    let fault = Fault {
+        path: "/m:turn/by".to_owned(),
+        tag: "invalid-value".to_owned(),
+        app_tag: None,
+        message: "too far".to_owned(),
+    };
+    let result = executed(&mut engine, input.clone(), |_, _| Err(vec![fault])).await;
+    let Some(Errors(errors)) = result else { panic!("{result:?}") };
+    assert_eq!(
+        (errors.errors[0].tag.as_str(), errors.errors[0].path.as_str()),
+        ("invalid-value", "/m:turn/by")
+    );
+    let result = executed(&mut engine, input, |_, _| Ok(vec![b' '; (4 << 20) + 1])).await;
+    let Some(Errors(errors)) = result else { panic!("an output above the bound") };
+    assert_eq!(errors.errors[0].tag, "too-big");
+}
+
+#[tokio::test]
+async fn an_input_above_the_bound_does_not_reach_the_engine_and_who_gives_up_is_seen() {
+    let mut engine = Engine::start();
+    let mut client = engine.client().await;
+    let ask =
+        |length: usize| pb::ExecuteRequest { operation: "m:turn".to_owned(), input: vec![b' '; length] };
+    let status = client.execute(ask((1 << 20) + 1)).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    let waiting = tokio::spawn(async move { client.execute(ask(2)).await });
+    let Call::Execute { input, mut reply, .. } = engine.call().await else { panic!("no operation") };
+    assert_eq!(input.len(), 2);
+    waiting.abort();
+    tokio::time::timeout(BOUND, reply.closed()).await.unwrap();
+}

@@ -37,5 +37,11 @@ pub const MAX_REPORTS: usize = 1 << 20;
 /// The largest message of advertisements that a C-PS takes, octets; the largest text in JSON too.
 pub const MAX_ADVERTISEMENTS: usize = 16 << 20;
 
+/// The largest input of an operation, octets.
+pub const MAX_INPUT: usize = 1 << 20;
+
+/// The largest output of an operation, octets.
+pub const MAX_OUTPUT: usize = 4 << 20;
+
 /// Octets of one [`management::Snapshot`] chunk that a sender should keep to.
 pub const SNAPSHOT_CHUNK: usize = 1 << 20;

@@ -153,7 +153,8 @@ impl Core {
             | Request::CompareRevision { .. }
             | Request::Rollback { .. }
             | Request::AttachCandidate { .. }
-            | Request::DropCandidate { .. } => Needs::Nothing,
+            | Request::DropCandidate { .. }
+            | Request::Execute(_) => Needs::Nothing,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::history::History;
 use crate::library;
 use crate::monitoring;
 use crate::nacm::{self, Access, Nacm};
+use crate::operations::Executions;
 use crate::output::{Alarm, Event, Output};
 use crate::private::{Detached, Privates};
 use crate::reading::Reading;
@@ -90,6 +91,7 @@ pub struct Core {
     /// `validate` requests at the oracle or at the checks.
     pub(crate) validations: BTreeMap<Ticket, Validation>,
     pub(crate) reads: Reads,
+    pub(crate) executions: Executions,
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
     pub(crate) history: History,
@@ -132,6 +134,7 @@ impl Core {
             ongoing: None,
             validations: BTreeMap::new(),
             reads: Reads::default(),
+            executions: Executions::default(),
             files: Files::default(),
             history: History::default(),
             endings: Vec::new(),
@@ -161,8 +164,9 @@ impl Core {
             )
             | None => None,
         };
-        let due = [prepare, self.confirm_timeout(), self.reads.poll_timeout(), self.detached.poll_timeout()];
-        due.into_iter().flatten().min_by_key(|(due, _)| *due)
+        let waits = [self.reads.poll_timeout(), self.executions.poll_timeout(), self.detached.poll_timeout()];
+        let due = [prepare, self.confirm_timeout()];
+        due.into_iter().chain(waits).flatten().min_by_key(|(due, _)| *due)
     }
 
     /// The running configuration and its revision.
@@ -288,6 +292,7 @@ impl Core {
             Request::AttachCandidate { left_by } => self.attach_candidate(session, left_by).map(Some),
             Request::DropCandidate { left_by } => self.drop_candidate(session, left_by).map(Some),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
+            Request::Execute(call) => self.execute(session, *call, now),
         };
         if let Some(answer) = answer.transpose() {
             self.reply(session, answer);
@@ -300,7 +305,8 @@ impl Core {
         self.record_again(now);
         self.proceed(now);
         self.drop_surplus(now);
-        for (session, answer) in self.reads.expired(now.instant) {
+        let late = self.reads.expired(now.instant);
+        for (session, answer) in late.into_iter().chain(self.executions.expired(now.instant)) {
             self.reply(session, answer);
         }
     }
@@ -395,6 +401,9 @@ impl Core {
         for read in self.reads.lost(component) {
             self.answer_without(read);
         }
+        for (session, answer) in self.executions.lost(component) {
+            self.reply(session, answer);
+        }
     }
 
     /// A component can apply what it was asked to prepare.
@@ -466,6 +475,9 @@ impl Core {
     }
 
     fn may_invoke(&mut self, session: SessionId, request: &Request) -> Result<(), Error> {
+        if let Request::Execute(call) = request {
+            return self.may_execute(session, call);
+        }
         let Some((module, operation)) = nacm::operation_of(request) else { return Ok(()) };
         let access = self.access(session);
         access.may_invoke(module, operation)

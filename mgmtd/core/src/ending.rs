@@ -85,6 +85,7 @@ impl Core {
             self.detach(session, user.clone(), private, now);
         }
         self.reads.forget(session);
+        self.executions.forget(session);
         self.files.forget(session);
         self.history.forget(session);
         self.validations.retain(|_, validation| validation.session != session);

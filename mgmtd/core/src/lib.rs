@@ -23,6 +23,7 @@ mod history;
 mod library;
 mod monitoring;
 mod nacm;
+mod operations;
 mod output;
 mod piecewise;
 mod private;
@@ -40,6 +41,7 @@ pub use compare::{Compare, Comparison};
 pub use confirmed::RECORD_AGAIN;
 pub use history::Kept;
 pub use nacm::{Access, AccessOperation};
+pub use operations::{EXECUTE_TIMEOUT, Executed, MOST_EXECUTIONS};
 pub use output::{
     Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending, Recorded, WhyDropped,
 };

@@ -74,6 +74,20 @@ impl Access {
         }
     }
 
+    /// May the action at `path` be invoked?
+    ///
+    /// # Errors
+    /// `access-denied`.
+    pub fn may_act(&self, path: &InstancePath) -> Result<(), Error> {
+        match &self.0 {
+            Some(rules) if !self.permits(AccessOperation::Exec, path) => {
+                let name = path.node().map_or("", |node| rules.schema.node(node).name.as_str());
+                Err(denial::of_operation(name))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// May a notification of the top level be delivered? The two that end a replay always are.
     pub fn may_receive(&self, module: &str, notification: &str) -> bool {
         let ends =
@@ -207,6 +221,8 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
         Request::Rollback { .. } => ("cats-exec", "rollback"),
         Request::AttachCandidate { .. } => ("cats-exec", "attach-candidate"),
         Request::DropCandidate { .. } => ("cats-exec", "drop-candidate"),
+        // Judged by itself.
+        Request::Execute(_) => return None,
         Request::Unsupported(_) => return None,
     })
 }

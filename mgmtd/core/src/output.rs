@@ -36,6 +36,9 @@ pub enum Output {
     Record { ticket: Ticket, group: Vec<Recorded> },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
+    /// Have a component carry an operation out, an RPC by `module:name` or an action by its instance path, with the input
+    /// as an object of RFC 7951: [`crate::Core::handle_executed`].
+    Execute { ticket: Ticket, component: ComponentId, operation: String, input: String },
     /// Read the configuration in a file of this user, as [`Config::read`] does: [`crate::Core::handle_fetched`].
     Fetch { ticket: Ticket, user: String, url: String, read_as: ReadAs },
     /// Write a `<config>` element with this content into a file of this user, in place of what it held: [`crate::Core::handle_stored`].
@@ -187,6 +190,8 @@ pub enum Event {
     RollbackRefused { component: String, errors: Vec<Error> },
     /// A request was denied by access control.
     Denied { session: SessionId, user: String, why: Error },
+    /// A component is told to carry out an operation of a session, named as in [`Output::Execute`].
+    Executes { session: SessionId, user: String, operation: String },
     /// A private candidate with changes is kept, since its session was lost or killed.
     CandidateKept { session: SessionId, user: String },
     /// A session goes on with the private candidate that another one of `user` had left.

@@ -72,6 +72,9 @@ impl Core {
 
     /// A component's state, as answer to an [`Output::ReadState`]. Whoever answers the session merges it with the rest.
     pub fn handle_state(&mut self, ticket: Ticket, state: Result<Tree, Vec<Error>>) {
+        if self.located(ticket, &state) {
+            return;
+        }
         let Some(read) = self.reads.take(ticket) else { return };
         let answer = state
             .and_then(|state| self.operational(read.session, Some(state), read.selection))
@@ -208,7 +211,7 @@ fn component_paths(schema: &Schema, filter: Option<&Filter>) -> Option<Vec<Strin
 }
 
 /// Is `node` state of a component, or is there any below it?
-fn holds_state(schema: &Schema, node: NodeId) -> bool {
+pub(crate) fn holds_state(schema: &Schema, node: NodeId) -> bool {
     let module = schema.module_of(node).name.as_str();
     let own = OWN.contains(&module) && !is_shared(schema, node);
     if own && module != SHARED.0 {

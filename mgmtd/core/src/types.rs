@@ -1,9 +1,11 @@
 //! What goes into the core and what comes out of it: plain data, so that it can be recorded and replayed.
 
 use crate::compare::{Compare, Comparison};
+use crate::operations::Executed;
 use crate::reading::{Reading, Selection};
 use crate::secrets::{Salt, hash_passwords};
 use cats_yang_tree::error::{Error, Errors, Path};
+use cats_yang_tree::operation::Call;
 use cats_yang_tree::ops::Faulty;
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{Defaults, Ops};
@@ -267,6 +269,8 @@ pub enum Request {
     DropCandidate {
         left_by: SessionId,
     },
+    /// An operation that a component carries out.
+    Execute(Box<Call>),
 }
 
 /// `resolution-mode` of `update` (draft-ietf-netconf-privcand-09): what becomes of conflicts.
@@ -332,7 +336,8 @@ impl Request {
             | Request::CompareRevision { .. }
             | Request::Rollback { .. }
             | Request::AttachCandidate { .. }
-            | Request::DropCandidate { .. } => None,
+            | Request::DropCandidate { .. }
+            | Request::Execute(_) => None,
         }
     }
 }
@@ -478,6 +483,8 @@ pub enum Reply {
     /// The answer to [`Request::AttachCandidate`]: what running has changed since as well.
     #[allow(missing_docs)]
     Attached { conflicts: Vec<Path> },
+    /// What a component answered to a [`Request::Execute`], to be read by whoever answers.
+    Executed(Box<Executed>),
     /// One `rpc-error` each; never empty.
     Errors(Vec<Error>),
 }

@@ -1,7 +1,8 @@
-//! The connection to the engine: attach, snapshots, the two phases of a commit, and state on request.
+//! The connection to the engine: attach, snapshots, the two phases of a commit, and state and operations on request.
 //!
 //! It comes and goes without harm: each connection is another component to the core, which brings it up to date.
 
+mod executing;
 mod state;
 
 use crate::content;
@@ -17,6 +18,7 @@ use cats_yang_tree::diff::{Record, RecordOperation};
 use cats_yang_tree::error::{self, Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
+use executing::{Asked, Order};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +59,8 @@ pub(crate) enum ToEngine {
     Snapshot { revision: u64, tree: Tree },
     /// Read state.
     ReadState { ticket: Ticket, paths: Vec<String> },
+    /// Carry an operation out.
+    Execute { ticket: Ticket, operation: String, input: String },
 }
 
 /// What a connection goes by.
@@ -109,6 +113,7 @@ struct Live {
     client: ManagementClient<Channel>,
     to_engine: mpsc::Sender<FromManagement>,
     from_engine: tonic::Streaming<FromEngine>,
+    order: Order,
 }
 
 /// Connects, attaches and waits for the answer.
@@ -137,7 +142,7 @@ async fn open(socket: &Path, attach: Attach) -> Result<(Attached, Live), String>
     let (attached, from_engine) = tokio::time::timeout(ATTACH_TIMEOUT, opened)
         .await
         .map_err(|_| format!("no answer to the attach within {} s", ATTACH_TIMEOUT.as_secs()))??;
-    Ok((attached, Live { client, to_engine, from_engine }))
+    Ok((attached, Live { client, to_engine, from_engine, order: Order::default() }))
 }
 
 impl Live {
@@ -164,6 +169,8 @@ impl Live {
                 },
                 message = self.from_engine.message() => match message {
                     Ok(Some(message)) => {
+                        self.order.answered();
+                        self.execute_next(hub);
                         let Some(input) = heard(message, component) else { continue };
                         if hub.send(input).await.is_err() {
                             return "shutting down".to_owned();
@@ -204,18 +211,31 @@ impl Live {
                 tokio::spawn(state::read(self.client.clone(), component, (ticket, paths), schema, hub));
                 Ok(())
             }
+            ToEngine::Execute { ticket, operation, input } => {
+                self.order.wait(Asked { ticket, operation, input });
+                self.execute_next(hub);
+                Ok(())
+            }
         }
     }
 
+    /// Sends messages that are answered once.
     async fn send(
         &mut self,
         messages: impl IntoIterator<Item = from_management::Message, IntoIter: Send>,
     ) -> Result<(), String> {
+        self.order.sent();
         for message in messages {
             let message = FromManagement { message: Some(message) };
             self.to_engine.send(message).await.map_err(|_| "it closed the stream".to_owned())?;
         }
         Ok(())
+    }
+
+    fn execute_next(&mut self, hub: &HubSender) {
+        while let Some(asked) = self.order.next() {
+            tokio::spawn(executing::execute(self.client.clone(), asked, hub.clone()));
+        }
     }
 }
 

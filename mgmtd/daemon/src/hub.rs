@@ -101,6 +101,10 @@ pub(crate) enum Input {
         ticket: Ticket,
         result: Result<Tree, Vec<Error>>,
     },
+    Executed {
+        ticket: Ticket,
+        result: Result<Vec<u8>, Vec<Error>>,
+    },
     EngineAttached {
         component: ComponentId,
         holds: Option<u64>,
@@ -261,6 +265,7 @@ impl Hub {
             Input::Forgotten { before } => self.core.handle_forgotten(before),
             Input::History { told } => self.core.handle_history(told, now),
             Input::State { ticket, result } => self.core.handle_state(ticket, result),
+            Input::Executed { ticket, result } => self.core.handle_executed(ticket, result),
             Input::EngineAttached { component, holds, nodes, commands } => {
                 self.engines.insert(component, commands);
                 self.core.handle_attached(Attachment { component, name: ENGINE.to_owned(), holds, nodes });
@@ -351,6 +356,9 @@ impl Hub {
             Output::ReadState { component, ticket, paths } => {
                 self.tell(component, ToEngine::ReadState { ticket, paths });
             }
+            Output::Execute { ticket, component, operation, input } => {
+                self.tell(component, ToEngine::Execute { ticket, operation, input });
+            }
             Output::Fetch { ticket, user, url, read_as } => {
                 self.workers.files.fetch(ticket, (user, url), read_as);
             }
@@ -436,6 +444,9 @@ impl Hub {
                 tracing::warn!(component, reason, "the way back is refused; the configuration is sent whole");
             }
             Event::Denied { session, user, why } => tracing::info!(%session, user, %why, "access denied"),
+            Event::Executes { session, user, operation } => {
+                tracing::info!(%session, user, operation, "operation");
+            }
             Event::CandidateKept { session, user } => {
                 tracing::info!(%session, user, "the private candidate of a lost session is kept");
             }

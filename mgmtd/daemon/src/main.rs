@@ -14,6 +14,7 @@ mod history;
 mod hub;
 mod limits;
 mod logins;
+mod operations;
 mod oracle;
 mod random;
 mod recorder;

@@ -1,12 +1,13 @@
 //! One session: from an accepted connection to its end.
 
 use crate::exec;
-use crate::hub::{HubSender, Input, Opened, now};
+use crate::hub::{ENGINE, HubSender, Input, Opened, now};
+use crate::operations;
 use crate::random;
 use crate::retrieval::{self, Filters};
 use cats_mgmtd_core::{
-    CommitOptions, Comparison, Config, Confirmed, Datastore, Edit, ErrorOption, Peer, ReadAs, Reading, Reply,
-    Request, Resolution, SessionId, Source, Target, TestOption, Transport,
+    CommitOptions, Comparison, Config, Confirmed, Datastore, Edit, ErrorOption, Executed, Peer, ReadAs,
+    Reading, Reply, Request, Resolution, SessionId, Source, Target, TestOption, Transport,
 };
 use cats_mgmtd_netconf as netconf;
 use cats_mgmtd_netconf::names::EXEC;
@@ -232,9 +233,29 @@ impl Responder {
                 let schema = self.shared.schema.as_ref();
                 netconf::Reply::Output(netconf::instances_xml(EXEC, "conflict", &conflicts, schema))
             }
+            Reply::Executed(executed) => self.executed(&executed).await,
             Reply::Errors(errors) => netconf::Reply::Errors(errors),
         };
         reply.into()
+    }
+
+    /// What a component answered is held against the schema here, in the session's own time.
+    async fn executed(&self, executed: &Executed) -> netconf::Reply {
+        let schema = self.shared.schema.as_ref();
+        match tokio::task::block_in_place(|| executed.to_xml(schema)) {
+            Ok(xml) => netconf::Reply::Output(xml),
+            Err(errors) => {
+                let (operation, why) = (executed.operation(schema), errors.first());
+                tracing::error!(operation, ?why, "{ENGINE} answered what the schema does not allow");
+                // A hub that is gone counts no more.
+                let _ = self.shared.hub.send(Input::Unreadable { session: self.session }).await;
+                let message = format!(
+                    "{ENGINE} carried '{operation}' out, but its answer is not what the schema says: see the log of \
+                     cats-mgmtd, and report it"
+                );
+                netconf::Reply::Errors(vec![Error::application(ErrorTag::OperationFailed, message)])
+            }
+        }
     }
 
     /// Filters are evaluated here, in the session's own time; the text is made while it is written.
@@ -331,7 +352,8 @@ fn request_of(operation: Operation, schema: &Schema, filters: &mut Filters) -> R
         }
         Operation::Other { namespace, name, xml } => {
             let own = if namespace == EXEC { exec::request(&name, xml.as_str()) } else { None };
-            own.unwrap_or_else(|| Err(unknown_operation(&namespace, &name, schema)))?
+            own.or_else(|| operations::request(schema, &namespace, &name, xml.as_str()))
+                .unwrap_or_else(|| Err(unknown_operation(&namespace, &name, schema)))?
         }
     })
 }

@@ -1,13 +1,15 @@
 //! Names of the generated code: which item of which module has which name, and the items themselves.
 
-use cats_yang_tree::schema::{ModuleId, NodeId, Schema};
+use cats_yang_tree::schema::{ModuleId, NodeId, NodeKind, Schema};
 use std::collections::BTreeMap;
 
-/// Which of the two trees is generated: the configuration, or the state with the keys above it.
+/// What is generated: the tree of the configuration, that of state with the keys above it, or the parameters of
+/// operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Space {
     Config,
     State,
+    Operations,
 }
 
 impl Space {
@@ -16,6 +18,7 @@ impl Space {
         match self {
             Space::Config => snake(module),
             Space::State => format!("state/{}", snake(module)),
+            Space::Operations => format!("operations/{}", snake(module)),
         }
     }
 }
@@ -82,7 +85,8 @@ impl<'a> Names<'a> {
 
     /// The modules of the current tree that have items, as identifiers.
     pub(crate) fn modules(&self) -> Vec<String> {
-        let of_space = |file: &&String| file.contains('/') == (self.space == Space::State);
+        let of_space =
+            |file: &&String| **file == self.space.file(file.rsplit('/').next().unwrap_or_default());
         let files = self.items.keys().filter(of_space);
         files.map(|file| file.rsplit('/').next().unwrap_or_default().to_owned()).collect()
     }
@@ -97,6 +101,13 @@ impl<'a> Names<'a> {
         let mut names = Vec::new();
         let mut at = Some(node);
         let mut name = String::new();
+        // Every operation has an input and an output.
+        if let (NodeKind::Input | NodeKind::Output, Some(operation)) =
+            (&self.schema.node(node).kind, self.schema.node(node).parent)
+        {
+            name = camel(&self.schema.node(node).name);
+            at = Some(operation);
+        }
         while let Some(id) = at {
             let node = self.schema.node(id);
             name = format!("{}{name}", camel(&node.name));

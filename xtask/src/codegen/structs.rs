@@ -98,6 +98,7 @@ fn belongs(schema: &Schema, space: Space, id: NodeId) -> bool {
     let node = schema.node(id);
     match (space, &node.kind) {
         (Space::Config, _) => node.config,
+        (Space::Operations, _) => true,
         (Space::State, NodeKind::Leaf { .. } | NodeKind::LeafList { .. }) => {
             !node.config || schema.is_key(id)
         }
@@ -131,7 +132,7 @@ fn member_of(names: &mut Names<'_>, parent: &Node, id: NodeId) -> Result<Member,
         }
         NodeKind::Container { presence } => {
             let inner = format!("std::sync::Arc<{}>", generate(names, id)?);
-            let presence = *presence && names.space == Space::Config;
+            let presence = *presence && names.space != Space::State;
             member.declared = if presence { format!("Option<{inner}>") } else { inner };
         }
         // The order of a list of state is the node's own affair (RFC 7950 section 7.7.7): here that of its keys.
@@ -155,8 +156,11 @@ fn leaf(names: &mut Names<'_>, parent: &Node, node: &Node, member: &mut Member) 
     let NodeKind::Leaf { ty, default, units, mandatory } = &node.kind else { return Ok(()) };
     let rust = types::of_leaf(names, node, ty)?;
     let key = schema.is_key(node.id);
-    let whole = matches!(parent.kind, NodeKind::List { .. } | NodeKind::Container { presence: true });
-    let always = names.space == Space::Config
+    let whole = matches!(
+        parent.kind,
+        NodeKind::List { .. } | NodeKind::Container { presence: true } | NodeKind::Input | NodeKind::Output
+    );
+    let always = names.space != Space::State
         && *mandatory
         && whole
         && node.whens.is_empty()
@@ -344,13 +348,15 @@ pub(crate) fn root(names: &Names<'_>, roots: &[Root], modules: &[String]) -> Str
         Space::State => {
             ("State", "The operational state of a node, with the keys of the entries that it stands in.")
         }
+        // They have no root: see [`super::operations`].
+        Space::Operations => return String::new(),
     };
     let mut text = format!("//! {what}\n\n");
     for module in modules {
         let _ = writeln!(text, "pub mod {module};");
     }
     if names.space == Space::Config {
-        text += "pub mod state;\nmod leafs;\n\npub use leafs::{CONFIG_LEAVES, STATE_LEAVES};\n";
+        text += "pub mod operations;\npub mod state;\nmod leafs;\n\npub use leafs::{CONFIG_LEAVES, STATE_LEAVES};\n";
     }
     let _ = writeln!(text, "\n/// {what}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} {{");
     let mut members = Vec::new();

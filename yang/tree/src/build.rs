@@ -345,16 +345,41 @@ impl Scope<'_> {
         input: impl FnOnce(&mut Scope<'_>),
         output: impl FnOnce(&mut Scope<'_>),
     ) -> Refine<'_> {
+        let kind = |(input, output)| NodeKind::Rpc { input, output };
+        self.operation(name, kind, input, output)
+    }
+
+    /// An action of this container or list, with the content of its input and output.
+    pub fn action(
+        &mut self,
+        name: &str,
+        input: impl FnOnce(&mut Scope<'_>),
+        output: impl FnOnce(&mut Scope<'_>),
+    ) -> Refine<'_> {
+        let kind = |(input, output)| NodeKind::Action { input, output };
+        self.operation(name, kind, input, output)
+    }
+
+    /// What is in it is neither configuration nor state, which both are as `config false`.
+    fn operation(
+        &mut self,
+        name: &str,
+        kind: impl Fn((NodeId, NodeId)) -> NodeKind,
+        input: impl FnOnce(&mut Scope<'_>),
+        output: impl FnOnce(&mut Scope<'_>),
+    ) -> Refine<'_> {
         let placeholder = NodeId(u32::MAX);
-        let kind = NodeKind::Rpc { input: placeholder, output: placeholder };
         let mut ids = (placeholder, placeholder);
-        let refine = self.nest(name, kind, |scope| {
-            ids.0 = scope.nest("input", NodeKind::Input, input).id;
-            ids.1 = scope.nest("output", NodeKind::Output, output).id;
-        });
-        refine.builder.schema.nodes[refine.id.0 as usize].kind =
-            NodeKind::Rpc { input: ids.0, output: ids.1 };
-        refine
+        let was = std::mem::replace(&mut self.config, false);
+        let id = self
+            .nest(name, kind(ids), |scope| {
+                ids.0 = scope.nest("input", NodeKind::Input, input).id;
+                ids.1 = scope.nest("output", NodeKind::Output, output).id;
+            })
+            .id;
+        self.config = was;
+        self.builder.schema.nodes[id.0 as usize].kind = kind(ids);
+        Refine { builder: self.builder, id }
     }
 
     /// A notification.

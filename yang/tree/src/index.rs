@@ -116,6 +116,16 @@ impl Schema {
         self.module(self.node(id).module)
     }
 
+    /// The name that a node has in data: its own, and that of the operation for what stands for an operation there (see
+    /// [`crate::operation`]).
+    pub fn data_name(&self, id: NodeId) -> &str {
+        let node = self.node(id);
+        match (&node.kind, node.parent) {
+            (NodeKind::Input | NodeKind::Output, Some(operation)) => &self.node(operation).name,
+            _ => &node.name,
+        }
+    }
+
     /// An identity by id, which must be of this schema.
     pub fn identity(&self, id: IdentityId) -> &Identity {
         &self.identities[id.0 as usize]

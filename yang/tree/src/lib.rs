@@ -11,6 +11,7 @@
 //! - [`view()`] is what a reader sees: defaults, subtree filters, XML and JSON
 //! - [`xpath`] reads and evaluates XPath 1.0 expressions of modules and filters
 //! - [`validate()`] checks what a single edit cannot
+//! - [`operation`] is what RPCs and actions are given and what they answer
 
 pub mod build;
 pub mod diff;
@@ -19,6 +20,7 @@ pub mod error;
 mod index;
 pub mod json;
 pub mod map;
+pub mod operation;
 pub mod ops;
 pub mod path;
 mod pattern;

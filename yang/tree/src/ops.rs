@@ -1,9 +1,9 @@
 //! What an edit asks for: operations on instances, from XML `<config>` content, from JSON or one by one.
 
-mod json;
+pub(crate) mod json;
 mod push;
 mod replace;
-mod xml;
+pub(crate) mod xml;
 
 use crate::error::{Error, ErrorInfo, ErrorTag, Errors};
 use crate::path::{InstancePath, Key, Step};

@@ -194,7 +194,7 @@ fn push_step(out: &mut String, schema: &Schema, step: &Step, qualify: &mut dyn F
     let node = schema.node(step.node);
     out.push('/');
     qualify(out, node.module);
-    out.push_str(&node.name);
+    out.push_str(schema.data_name(step.node));
     let Some(key) = &step.key else { return };
     if let Some(position) = key.position().filter(|_| is_positional(schema, step.node)) {
         out.push_str(&format!("[{}]", position + 1));

@@ -13,6 +13,7 @@ mod indexes;
 mod instances;
 mod left;
 mod musts;
+pub(crate) mod parameters;
 mod references;
 mod shape;
 mod unique;

@@ -1,7 +1,7 @@
 //! A schema in the shape of the product's, and words for it.
 
 use cats_cli_core::token::{Token, commands};
-use cats_yang_tree::build::{SchemaBuilder, Ty};
+use cats_yang_tree::build::{SchemaBuilder, Scope, Ty};
 use cats_yang_tree::schema::Schema;
 
 /// Routing with the container that the CLI calls home, and a top-level container of another module.
@@ -26,6 +26,11 @@ pub(crate) fn schema() -> Schema {
                             l.list("instance", &["csci-id"], |i| {
                                 i.leaf("csci-id", Ty::uint32());
                                 i.leaf("egress", Ty::string());
+                                i.action(
+                                    "drain",
+                                    |p| drop(p.leaf("within", Ty::uint32())),
+                                    |o| drop(o.leaf("left", Ty::uint32())),
+                                );
                             });
                         });
                     });
@@ -43,9 +48,36 @@ pub(crate) fn schema() -> Schema {
                 b.leaf("knob", Ty::uint32());
                 b.leaf("flag", Ty::empty());
             });
+            weigh(m);
         })
         .build()
         .unwrap()
+}
+
+fn weigh(m: &mut Scope<'_>) {
+    m.rpc(
+        "weigh",
+        |i| {
+            i.leaf("slowly", Ty::empty());
+            i.leaf("by", Ty::enumeration(&["hand", "scale"])).description("By what. Not how.");
+            i.container("bounds", |b| {
+                b.leaf("most", Ty::uint32().range(1, 9));
+            });
+            i.list("item", &["name"], |l| {
+                l.leaf("name", Ty::string());
+                l.leaf("pieces", Ty::uint32());
+            });
+            i.leaf_list("mark", Ty::string());
+        },
+        |o| {
+            o.leaf("total", Ty::uint32());
+            o.list("item", &["name"], |l| {
+                l.leaf("name", Ty::string());
+                l.leaf("grams", Ty::uint32());
+            });
+        },
+    )
+    .description("Weighs. Nothing is bought.");
 }
 
 /// The words of one command.

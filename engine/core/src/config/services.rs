@@ -67,7 +67,11 @@ fn read_one(cats: &Cats, service: &model::Service, violations: &mut Vec<Violatio
     })
 }
 
-pub(super) fn cs_id(id: ietf_cats::CsId) -> Result<CsId, IdError> {
+/// The identity of a service.
+///
+/// # Errors
+/// For a number or address that is none.
+pub fn cs_id(id: ietf_cats::CsId) -> Result<CsId, IdError> {
     match id {
         ietf_cats::CsId::Number(number) => CsId::number(number),
         ietf_cats::CsId::V4(address) => Ok(CsId::address(address.into())),
@@ -75,7 +79,11 @@ pub(super) fn cs_id(id: ietf_cats::CsId) -> Result<CsId, IdError> {
     }
 }
 
-pub(super) fn csci_id(id: ietf_cats::CsciId) -> Result<CsciId, IdError> {
+/// The identity of an instance.
+///
+/// # Errors
+/// For a number or address that is none.
+pub fn csci_id(id: ietf_cats::CsciId) -> Result<CsciId, IdError> {
     match id {
         ietf_cats::CsciId::Number(number) => CsciId::number(number),
         ietf_cats::CsciId::V4(address) => Ok(CsciId::address(address.into())),

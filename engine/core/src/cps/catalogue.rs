@@ -78,6 +78,15 @@ impl Instance {
 }
 
 impl Service {
+    /// Whether a tenant may use it.
+    pub(super) fn admits(&self, tenant: TenantId) -> Result<(), RequestFailure> {
+        if self.tenants.is_empty() || self.tenants.contains(&tenant) {
+            return Ok(());
+        }
+        let reason = format!("tenant {} may not use service {}", tenant.0, self.cs_id);
+        Err(RequestFailure::Unauthorised(reason))
+    }
+
     /// The instance with this identity.
     pub fn instance(&self, csci_id: CsciId) -> Option<&Instance> {
         let at = self.instances.binary_search_by_key(&csci_id, |instance| instance.csci_id).ok()?;

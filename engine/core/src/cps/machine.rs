@@ -2,6 +2,8 @@
 
 mod agents;
 mod binding;
+mod clearing;
+mod dry_run;
 mod path;
 mod request;
 mod sweep;
@@ -23,6 +25,8 @@ use cats_engine_types::{
     AgentInstruction, Binding, CsciId, Deadline, Decision, Epoch, FlowKey, ForwarderReport, Generation,
     InstallFailure, NodeId, PathRequest, RemovalReason, RequestFailure, TransactionId,
 };
+pub use clearing::{Cleared, Which};
+pub use dry_run::DryRun;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;

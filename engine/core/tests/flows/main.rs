@@ -7,6 +7,7 @@ mod domain;
 mod failure;
 mod identity;
 mod lifetime;
+mod operations;
 mod random;
 mod restart;
 mod setup;

@@ -18,6 +18,7 @@ use super::{Engine, Now};
 use crate::plane::Plane;
 use cats_engine_transport::management::StatePage;
 use cats_engine_types::{FlowKey, Protocol};
+pub(super) use decision::encapsulation;
 use filter::Filter;
 use serde_json::{Map, Value, json};
 
@@ -168,7 +169,7 @@ fn place(object: &mut Map<String, Value>, path: &[&str], value: Value) {
 }
 
 /// Reads what a flow displays as.
-fn flow_key(text: &str) -> Result<FlowKey, String> {
+pub(super) fn flow_key(text: &str) -> Result<FlowKey, String> {
     let parsed = || {
         let (protocol, ends) = text.split_once(' ')?;
         let (client, service) = ends.split_once(" > ")?;

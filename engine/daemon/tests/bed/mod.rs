@@ -208,6 +208,15 @@ impl Node {
         self.ask(|reply| Call::Abort(Revision(revision), reply));
     }
 
+    /// Has an operation of `cats-exec` carried out.
+    pub fn execute(&mut self, operation: &str, input: &Value) -> Result<Value, Vec<Fault>> {
+        let input = serde_json::to_vec(&json!({ "cats-exec:input": input })).unwrap();
+        let operation = format!("cats-exec:{operation}");
+        let output = self.ask(|reply| Call::Execute { operation, input, reply })?;
+        let document: Value = serde_json::from_slice(&output).unwrap();
+        Ok(document["cats-exec:output"].clone())
+    }
+
     /// State below `cats`, all pages merged by hand where there is more than one.
     pub fn state(&mut self, paths: &[&str]) -> Value {
         let paths = paths.iter().map(|path| format!("{CATS}{path}")).collect();

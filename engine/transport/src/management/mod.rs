@@ -126,6 +126,15 @@ pub enum Call {
         /// The page, or what is wrong with the request.
         reply: oneshot::Sender<Result<StatePage, String>>,
     },
+    /// An RPC or action of a module.
+    Execute {
+        /// An RPC as `module:name`, an action by its instance path.
+        operation: String,
+        /// `{"module:input": {…}}`.
+        input: Vec<u8>,
+        /// `{"module:output": {…}}` or nothing; or why nothing was done.
+        reply: oneshot::Sender<Result<Vec<u8>, Vec<Fault>>>,
+    },
 }
 
 /// The open socket.

@@ -2,9 +2,9 @@
 
 use super::{Attached, Call, Change, ConfigId, Edit, Fault, MAX_CHANGES, MAX_SNAPSHOT};
 use cats_engine_types::Revision;
-use cats_engine_wire::MAX_MESSAGE;
 use cats_engine_wire::management as pb;
 use cats_engine_wire::management::management_server::{Management, ManagementServer};
+use cats_engine_wire::{MAX_INPUT, MAX_MESSAGE, MAX_OUTPUT};
 use std::future::Future;
 use std::io;
 use tokio::net::UnixStream;
@@ -64,6 +64,37 @@ impl Management for Service {
         let next_page = page.next.unwrap_or_default();
         Ok(Response::new(pb::GetStateReply { json: page.json, next_page }))
     }
+
+    async fn execute(
+        &self,
+        request: Request<pb::ExecuteRequest>,
+    ) -> Result<Response<pb::ExecuteReply>, Status> {
+        let pb::ExecuteRequest { operation, input } = request.into_inner();
+        if input.len() > MAX_INPUT {
+            return Err(Status::resource_exhausted(format!("an input has at most {MAX_INPUT} octets")));
+        }
+        let answer = ask(&self.calls, |reply| Call::Execute { operation, input, reply }).await?;
+        let result = match answer {
+            Ok(output) if output.len() > MAX_OUTPUT => executed(Err(vec![too_big(output.len())])),
+            answer => executed(answer),
+        };
+        Ok(Response::new(pb::ExecuteReply { result: Some(result) }))
+    }
+}
+
+fn executed(answer: Result<Vec<u8>, Vec<Fault>>) -> pb::execute_reply::Result {
+    match answer {
+        Ok(output) => pb::execute_reply::Result::Output(output),
+        Err(faults) => pb::execute_reply::Result::Errors(pb::Errors { errors: errors(faults) }),
+    }
+}
+
+/// What was done stays done.
+fn too_big(octets: usize) -> Fault {
+    let message = format!(
+        "the operation was carried out, but its answer has {octets} octets where {MAX_OUTPUT} are the most: ask for less"
+    );
+    Fault { path: String::new(), tag: "too-big".to_owned(), app_tag: None, message }
 }
 
 async fn ask<T>(
@@ -222,11 +253,15 @@ fn decode(change: pb::Change) -> Result<Change, Status> {
 }
 
 fn rejected(revision: u64, faults: Vec<Fault>) -> pb::from_engine::Message {
-    let errors = faults.into_iter().map(|fault| pb::Error {
+    pb::from_engine::Message::Rejected(pb::Rejected { revision, errors: errors(faults) })
+}
+
+fn errors(faults: Vec<Fault>) -> Vec<pb::Error> {
+    let error = |fault: Fault| pb::Error {
         path: fault.path,
         tag: fault.tag,
         app_tag: fault.app_tag.unwrap_or_default(),
         message: fault.message,
-    });
-    pb::from_engine::Message::Rejected(pb::Rejected { revision, errors: errors.collect() })
+    };
+    faults.into_iter().map(error).collect()
 }

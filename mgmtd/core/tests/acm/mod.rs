@@ -57,7 +57,7 @@ fn bench(c: &mut Scope<'_>) {
 }
 
 /// The nodes of RFC 8341 section 3.5.2.
-fn nacm(m: &mut Scope<'_>) {
+pub fn nacm(m: &mut Scope<'_>) {
     let name = || Ty::string().length(1, u64::MAX);
     let all_or = |other| Ty::union(vec![Ty::string().pattern(r"\*"), other]);
     m.container("nacm", |n| {

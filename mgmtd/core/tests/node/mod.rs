@@ -307,7 +307,8 @@ impl Node {
                 | Output::Store { .. }
                 | Output::Remove { .. }
                 | Output::Recall { .. }
-                | Output::ReadState { .. } => self.told.push(output),
+                | Output::ReadState { .. }
+                | Output::Execute { .. } => self.told.push(output),
                 Output::Event(event) => self.events.push(event),
             }
         }

@@ -41,6 +41,12 @@ impl Engine {
         self.runtime.block_on(next).unwrap().unwrap()
     }
 
+    /// A call, if there is one within a moment.
+    pub fn try_call(&mut self) -> Option<Call> {
+        let next = async { tokio::time::timeout(Duration::from_millis(50), self.calls.recv()).await };
+        self.runtime.block_on(next).ok().map(Option::unwrap)
+    }
+
     /// Answers the attach of a daemon at `expected`: that this configuration runs already, or not.
     pub fn attached(&mut self, expected: u64, needs_snapshot: bool) {
         let Call::Attach(id, reply) = self.call() else { panic!("an attach") };
@@ -74,5 +80,12 @@ impl Engine {
         let Call::Apply(revision, reply) = self.call() else { panic!("an apply") };
         assert_eq!(revision, Revision(expected));
         reply.send(Ok(())).unwrap();
+    }
+
+    /// The next operation, with its input and the place for its answer.
+    #[allow(clippy::type_complexity)] // that of the call
+    pub fn operation(&mut self) -> (String, String, oneshot::Sender<Result<Vec<u8>, Vec<Fault>>>) {
+        let Call::Execute { operation, input, reply } = self.call() else { panic!("an operation") };
+        (operation, String::from_utf8(input).unwrap(), reply)
     }
 }

@@ -32,11 +32,19 @@ const MODULE: &str = r#"module example-knobs {
       key "name";
       leaf name { type string; }
       leaf size { type uint32 { range "1..max"; } }
+      action reset { output { leaf was { type uint32; } } }
     }
     leaf favourite { type leafref { path "../item/name"; } }
     leaf deep { when "../one"; type string; }
     leaf seen { config false; type uint32; }
     list turned { config false; leaf by { type string; } }
+  }
+  rpc turn {
+    input {
+      leaf which { type leafref { path "/ek:knobs/ek:item/ek:name"; } mandatory true; }
+      leaf by { type uint32 { range "1..9"; } default "1"; }
+    }
+    output { leaf now { type uint32; mandatory true; } }
   }
 }
 "#;

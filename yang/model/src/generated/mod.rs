@@ -13,6 +13,7 @@ pub mod cats_types;
 pub mod ietf_cats;
 pub mod ietf_inet_types;
 mod leafs;
+pub mod operations;
 pub mod state;
 
 pub use leafs::{CONFIG_LEAVES, STATE_LEAVES};

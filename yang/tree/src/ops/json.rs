@@ -25,6 +25,18 @@ pub(super) fn read(
     Err(reader.errors.into_vec())
 }
 
+/// The parameters in `json`, the children of the output `half`, which stands at the end of `place`.
+pub(crate) fn read_parameters(
+    schema: &Schema,
+    half: NodeId,
+    place: InstancePath,
+    json: &Json,
+) -> Result<Vec<Op>, Vec<Error>> {
+    let mut reader = Reader { schema, state: true, errors: Errors::default(), trail: place };
+    let found = reader.members(Some(half), json, Operation::Merge);
+    if reader.errors.is_empty() { Ok(found) } else { Err(reader.errors.into_vec()) }
+}
+
 /// The operation on the instance `path`, whose value is `json`.
 pub(super) fn read_at(
     schema: &Schema,

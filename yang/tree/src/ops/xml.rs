@@ -1,5 +1,7 @@
 //! Operations from the XML of edit-config.
 
+pub(crate) mod parameters;
+
 use super::{Content, DefaultOperation, Faulty, Op, Operation, Ops, Stage, check_siblings};
 use crate::error::{Error, ErrorInfo, ErrorTag, Errors, shown};
 use crate::index::is_data;
@@ -21,6 +23,8 @@ pub(super) enum Taken {
     Whole,
     /// An answer of a server, with state nodes.
     State,
+    /// The parameters of an operation, which no attribute says anything of.
+    Parameters,
 }
 
 pub(super) fn read(
@@ -90,6 +94,11 @@ impl<'s> Reader<'s> {
         ops
     }
 
+    /// Is more taken than configuration?
+    fn takes_state(&self) -> bool {
+        matches!(self.taken, Taken::State | Taken::Parameters)
+    }
+
     /// The data node of configuration that an element names.
     fn resolve(&mut self, parent: Option<NodeId>, element: Node<'_, '_>) -> Option<NodeId> {
         let tag = element.tag_name();
@@ -105,7 +114,7 @@ impl<'s> Reader<'s> {
         let found =
             self.schema.child(parent, module, &name).filter(|id| is_data(&self.schema.node(*id).kind));
         let what = match found {
-            Some(id) if self.taken == Taken::State || self.schema.node(id).config => return Some(id),
+            Some(id) if self.takes_state() || self.schema.node(id).config => return Some(id),
             Some(_) => format!("'{name}' is state: it cannot be configured"),
             None => format!("module {} has no data node '{name}' here", self.schema.module(module).name),
         };
@@ -290,6 +299,10 @@ impl<'s> Reader<'s> {
         let mut good = true;
         for attribute in element.attributes() {
             match (attribute.namespace(), attribute.name()) {
+                _ if self.taken == Taken::Parameters => {
+                    let wanted = "none in an operation";
+                    good = self.bad_attribute(ErrorTag::UnknownAttribute, &attribute, node, wanted);
+                }
                 (Some(xml::NETCONF), "operation") | (Some(xml::YANG), "insert" | "key" | "value")
                     if self.taken == Taken::Whole =>
                 {

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorInfo, ErrorTag};
 use crate::path::{InstancePath, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
 use crate::tree::{Branch, Data, Entries, Found, Tree};
-use crate::xpath::Budget;
+use crate::xpath::{Accessible, Budget};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub(super) fn check(
     asked: &mut Asked,
     found: &mut Violations<'_>,
 ) {
-    let mut walk =
-        Walk { schema, new, trail: InstancePath::default(), found, known: BTreeSet::new(), budget: budget() };
+    let (of, trail) = (Of::Configuration, InstancePath::default());
+    let mut walk = Walk { schema, new, of, trail, found, known: BTreeSet::new(), budget: budget() };
     walk.branch(None, base.map(|base| &base.root), &new.root);
     if base.is_some() {
         for (at, condition) in schema.constraints().conditions.iter().enumerate() {
@@ -39,14 +39,56 @@ pub(super) fn check(
     }
 }
 
+/// The same for the parameters of an operation, `branch`, which stand at `place` in `whole`.
+pub(super) fn check_parameters(
+    schema: &Schema,
+    whole: &Tree,
+    place: &InstancePath,
+    branch: &Arc<Branch>,
+    (found, budget): (&mut Violations<'_>, Budget),
+) {
+    let (of, trail) = (Of::Parameters, place.clone());
+    let mut walk = Walk { schema, new: whole, of, trail, found, known: BTreeSet::new(), budget };
+    walk.branch(place.node(), None, branch);
+}
+
+/// What is walked over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Configuration,
+    /// Those of an operation.
+    Parameters,
+}
+
 struct Walk<'s, 'f> {
     schema: &'s Schema,
     new: &'s Tree,
+    of: Of,
     trail: InstancePath,
     found: &'s mut Violations<'f>,
     /// What was found, by [`mark`]: the walk over what changed may have been where a `when` came true.
     known: BTreeSet<u64>,
     budget: Budget,
+}
+
+impl Of {
+    /// What is done to have a node.
+    fn done(self) -> &'static str {
+        match self {
+            Of::Configuration => "configured",
+            Of::Parameters => "given",
+        }
+    }
+
+    /// What is wrong where a node is missed.
+    fn missing(self, name: &str) -> Error {
+        let what = format!("'{name}' must be {}", self.done());
+        match self {
+            Of::Configuration => Error::application(ErrorTag::DataMissing, what),
+            Of::Parameters => Error::application(ErrorTag::MissingElement, what)
+                .with(ErrorInfo::BadElement(name.to_owned())),
+        }
+    }
 }
 
 impl Walk<'_, '_> {
@@ -105,7 +147,11 @@ impl Walk<'_, '_> {
         }
         let mut path = self.trail.clone();
         path.steps.push(Step { node: id, key: None });
-        match may_exist(schema, self.new, &path, whens, &mut self.budget) {
+        let accessible = match self.of {
+            Of::Configuration => Accessible::Configuration,
+            Of::Parameters => Accessible::WithState,
+        };
+        match may_exist((schema, self.new, accessible), &path, whens, &mut self.budget) {
             Ok(may) => may.unwrap_or(false),
             Err(error) => {
                 self.fail(&path, (id, "when"), || not_evaluated("when", &error));
@@ -143,7 +189,7 @@ impl Walk<'_, '_> {
     fn level(&mut self, children: &[NodeId], base: Option<&Arc<Branch>>, new: &Branch) {
         for id in children {
             let node = self.schema.node(*id);
-            if !node.config {
+            if self.of == Of::Configuration && !node.config {
                 continue;
             }
             match &node.kind {
@@ -163,9 +209,9 @@ impl Walk<'_, '_> {
             },
             None if mandatory && self.may_be(id) => {
                 let name = &schema.node(id).name;
-                let trail = std::mem::take(&mut self.trail);
+                let (of, trail) = (self.of, std::mem::take(&mut self.trail));
                 self.fail(&trail, (id, "mandatory"), || {
-                    let what = format!("one case of choice '{name}' must be configured");
+                    let what = format!("one case of choice '{name}' must be {}", of.done());
                     let error = Error::application(ErrorTag::DataMissing, what).app_tag("missing-choice");
                     error.with(ErrorInfo::MissingChoice(name.clone()))
                 });
@@ -185,9 +231,8 @@ impl Walk<'_, '_> {
             | NodeKind::Anyxml { mandatory: true }
                 if now.is_none() && self.may_be(id) =>
             {
-                self.fail_at(id, "mandatory", || {
-                    Error::application(ErrorTag::DataMissing, format!("'{}' must be configured", node.name))
-                });
+                let of = self.of;
+                self.fail_at(id, "mandatory", || of.missing(&node.name));
             }
             NodeKind::Container { presence } => {
                 let empty = Arc::default();

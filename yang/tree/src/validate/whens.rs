@@ -55,7 +55,8 @@ fn false_at(
     found: &mut Violations<'_>,
 ) -> Vec<InstancePath> {
     let mut gone = Vec::new();
-    let mut ask = |path: InstancePath| match may_exist(schema, tree, &path, schema.whens(node), budget) {
+    let seen = (schema, tree, Accessible::Configuration);
+    let mut ask = |path: InstancePath| match may_exist(seen, &path, schema.whens(node), budget) {
         Ok(Some(false)) => gone.push(path),
         Ok(Some(true) | None) => {}
         Err(error) => found.push_with(&path, || not_evaluated("when", &error)),
@@ -82,8 +83,7 @@ fn false_at(
 /// Do `whens` allow what stands, or would stand, at `path`? None when that cannot be told here: one cannot be read, or
 /// there is nothing that it could stand in.
 pub(super) fn may_exist(
-    schema: &Schema,
-    tree: &Tree,
+    (schema, tree, accessible): (&Schema, &Tree, Accessible),
     path: &InstancePath,
     whens: &[When],
     budget: &mut Budget,
@@ -92,7 +92,7 @@ pub(super) fn may_exist(
     let parent = InstancePath { steps: above.unwrap_or_default().to_vec() };
     for when in whens {
         let Ok(expression) = &when.expression else { return Ok(None) };
-        let mut evaluation = Evaluation::new(schema, tree, Accessible::Configuration);
+        let mut evaluation = Evaluation::new(schema, tree, accessible);
         let place = match when.on_parent {
             true => evaluation.place(&parent),
             false => evaluation.place_or_dummy(path),

@@ -2,9 +2,11 @@
 
 use super::{Cps, Output};
 use crate::cps::flow::{Flow, FlowIx, FlowState, Repair};
-use crate::cps::nodes::realisable;
+use crate::cps::nodes::{Node, realisable};
 use crate::cps::paths::PathIx;
-use cats_engine_types::{Binding, Forward, Generation, NodeId, Path, PathReply, RequestFailure};
+use cats_engine_types::{
+    Binding, Family, Forward, Generation, Micros, NodeId, Path, PathReply, PathRequest, RequestFailure,
+};
 use std::time::Instant;
 
 impl Cps {
@@ -64,33 +66,34 @@ impl Cps {
 
     /// Whether the path is an answer to the flow's request that the headend can realise.
     fn examine(&self, ix: FlowIx, path: &Path) -> Result<(), RequestFailure> {
-        let refuse = |reason: String| Err(RequestFailure::NotRealisable(reason));
-        let Some(flow) = self.flows.get(ix) else { return refuse("the flow is gone".to_owned()) };
+        let refuse = |reason: &str| Err(RequestFailure::NotRealisable(reason.to_owned()));
+        let Some(flow) = self.flows.get(ix) else { return refuse("the flow is gone") };
         let egress = flow.destination.and_then(|destination| self.nodes.get(destination.egress));
         let (Some(ingress), Some(egress)) = (self.nodes.get(flow.ingress), egress) else {
-            return refuse("the flow has no destination".to_owned());
+            return refuse("the flow has no destination");
         };
-        if path.headend != ingress.name || path.endpoint != egress.name {
-            let (from, to) = (&path.headend, &path.endpoint);
-            return refuse(format!(
-                "the path leads from {from} to {to}, not from {} to {}",
-                ingress.name, egress.name
-            ));
-        }
-        if let Some(known) = flow.generations.ted.filter(|known| path.generation < *known) {
-            return refuse(format!("it is of topology {}, and {known} was known", path.generation));
-        }
-        if let Some(bound) = flow.constraints.max_delay.filter(|bound| path.delay > *bound) {
-            return refuse(format!("its delay {} is above {bound}", path.delay));
-        }
-        // A repair goes on with what the egress said last: losing its control plane ends no established flow.
-        if !egress.is_attached() && flow.state() != FlowState::Active {
-            return refuse(format!("{} is not attached", egress.name));
-        }
-        let Some(capabilities) = &ingress.ingress else {
-            return refuse(format!("{} is no ingress", ingress.name));
+        let wanted = Wanted {
+            ingress,
+            egress,
+            family: flow.key.family(),
+            known: flow.generations.ted,
+            max_delay: flow.constraints.max_delay,
+            established: flow.state() == FlowState::Active,
         };
-        realisable(path, flow.key.family(), capabilities, egress).map_err(RequestFailure::NotRealisable)
+        wanted.met_by(path)
+    }
+
+    /// Whether the path is an answer to a request of [`Cps::dry_run`] that the headend can realise.
+    ///
+    /// # Errors
+    /// Why a flow would get no binding along it.
+    pub fn suits(&self, request: &PathRequest, path: &Path) -> Result<(), RequestFailure> {
+        let node = |name: &NodeId| self.nodes.find(name).and_then(|ix| self.nodes.get(ix));
+        let (Some(ingress), Some(egress)) = (node(&request.headend), node(&request.endpoint)) else {
+            return Err(RequestFailure::NotRealisable("its ends are not known".to_owned()));
+        };
+        let (family, max_delay) = (request.family, request.constraints.max_delay);
+        Wanted { ingress, egress, family, known: Some(self.ted), max_delay, established: false }.met_by(path)
     }
 
     /// BINDING_READY, or the replacement of an active flow's binding.
@@ -158,5 +161,45 @@ impl Cps {
             Some(Repair::Commit(path)) => self.paths.release(path),
             Some(Repair::Path) | None => {}
         }
+    }
+}
+
+/// What a path is for.
+struct Wanted<'a> {
+    ingress: &'a Node,
+    egress: &'a Node,
+    family: Family,
+    /// The newest topology that was known when it was asked for.
+    known: Option<Generation>,
+    max_delay: Option<Micros>,
+    /// The flow has a binding.
+    established: bool,
+}
+
+impl Wanted<'_> {
+    fn met_by(&self, path: &Path) -> Result<(), RequestFailure> {
+        let Self { ingress, egress, family, known, max_delay, established } = self;
+        let refuse = |reason: String| Err(RequestFailure::NotRealisable(reason));
+        if path.headend != ingress.name || path.endpoint != egress.name {
+            let (from, to) = (&path.headend, &path.endpoint);
+            return refuse(format!(
+                "the path leads from {from} to {to}, not from {} to {}",
+                ingress.name, egress.name
+            ));
+        }
+        if let Some(known) = known.filter(|known| path.generation < *known) {
+            return refuse(format!("it is of topology {}, and {known} was known", path.generation));
+        }
+        if let Some(bound) = max_delay.filter(|bound| path.delay > *bound) {
+            return refuse(format!("its delay {} is above {bound}", path.delay));
+        }
+        // A repair goes on with what the egress said last: losing its control plane ends no established flow.
+        if !egress.is_attached() && !established {
+            return refuse(format!("{} is not attached", egress.name));
+        }
+        let Some(capabilities) = &ingress.ingress else {
+            return refuse(format!("{} is no ingress", ingress.name));
+        };
+        realisable(path, *family, capabilities, egress).map_err(RequestFailure::NotRealisable)
     }
 }

@@ -114,7 +114,11 @@ impl Cps {
     }
 
     /// Whether the sender may ask this (CP-12).
-    fn authorise(&self, peer: &NodeId, request: &ServiceRequest) -> Result<NodeIx, RequestFailure> {
+    pub(super) fn authorise(
+        &self,
+        peer: &NodeId,
+        request: &ServiceRequest,
+    ) -> Result<NodeIx, RequestFailure> {
         let refuse = |reason: String| Err(RequestFailure::Unauthorised(reason));
         if *peer != request.ingress {
             return refuse(format!("{peer} asks in the name of {}", request.ingress));
@@ -135,19 +139,25 @@ impl Cps {
         Ok(ix)
     }
 
-    /// Whether one more flow fits.
+    /// Whether one more flow fits; that none does is told.
     pub(super) fn room(&mut self, ingress: NodeIx) -> Result<(), RequestFailure> {
+        let Some(limit) = self.reached(ingress) else { return Ok(()) };
+        if limit == Limit::FlowLimits && !self.limited {
+            self.limited = true;
+            self.outputs.push_back(Output::Event(Event::FlowLimit(true)));
+        }
+        Err(RequestFailure::Limit(limit))
+    }
+
+    /// The limit that one more flow of an ingress would exceed.
+    pub(super) fn reached(&self, ingress: NodeIx) -> Option<Limit> {
         if self.flows.len() >= self.config.admission.flows {
-            if !self.limited {
-                self.limited = true;
-                self.outputs.push_back(Output::Event(Event::FlowLimit(true)));
-            }
-            return Err(RequestFailure::Limit(Limit::FlowLimits));
+            return Some(Limit::FlowLimits);
         }
         let full = self.nodes.get(ingress).is_some_and(|node| {
             node.ingress.as_ref().is_some_and(|capabilities| node.flows >= capabilities.max_bindings)
         });
-        if full { Err(RequestFailure::Limit(Limit::IngressBindings)) } else { Ok(()) }
+        full.then_some(Limit::IngressBindings)
     }
 
     /// The ingress gave up a transaction of this flow and asks anew. Its destination stays, so that one connection
@@ -186,10 +196,7 @@ impl Cps {
         wall: SystemTime,
     ) -> Result<Decided, RequestFailure> {
         let service = self.catalogue.resolve(&request.key.destination(), request.cs_id)?;
-        if !service.tenants.is_empty() && !service.tenants.contains(&request.tenant) {
-            let (tenant, cs_id) = (request.tenant.0, service.cs_id);
-            return Err(RequestFailure::Unauthorised(format!("tenant {tenant} may not use service {cs_id}")));
-        }
+        service.admits(request.tenant)?;
         let constraints = service.constraints.and(&request.constraints);
         let family = request.key.family();
         let query = Query { family, ingress, constraints: &constraints, now: self.now };
@@ -220,7 +227,7 @@ impl Cps {
         Ok(Decided { destination, computing, service, slots, decision, constraints })
     }
 
-    fn computing(&self, service: CsId, destination: &Destination) -> Micros {
+    pub(super) fn computing(&self, service: CsId, destination: &Destination) -> Micros {
         let row = self.cst.row(service, destination.csci_id);
         let record = row.and_then(|row| self.cst.selecting(row, self.now));
         record.map_or(Micros(0), |record| record.computing_time())
@@ -240,6 +247,18 @@ impl Cps {
             return None;
         }
         let limit = self.config.decision_candidates.max(1);
+        self.described(request, (view, query, limit), winner, taken, at).map(Box::new)
+    }
+
+    /// The same, whether records are kept or not, with so many candidates at most.
+    pub(super) fn described(
+        &self,
+        request: &ServiceRequest,
+        (view, query, limit): (View<'_>, &Query<'_>, usize),
+        winner: Option<&Winner>,
+        taken: Option<Destination>,
+        at: SystemTime,
+    ) -> Option<Decision> {
         let of = match (winner, taken) {
             (Some(winner), _) => Taken::Winner(winner),
             (None, Some(kept)) => Taken::Kept(kept.csci_id),
@@ -252,7 +271,7 @@ impl Cps {
             }
             None => None,
         };
-        Some(Box::new(Decision {
+        Some(Decision {
             transaction: request.transaction,
             ingress: request.ingress.clone(),
             key: request.key,
@@ -263,7 +282,7 @@ impl Cps {
             path: None,
             generations: self.current_generations(),
             at,
-        }))
+        })
     }
 
     pub(super) fn current_generations(&self) -> Generations {
@@ -322,12 +341,17 @@ impl Cps {
     }
 }
 
-fn destination(winner: &Winner) -> Destination {
+pub(super) fn destination(winner: &Winner) -> Destination {
     Destination { csci_id: winner.csci_id, locator: winner.locator, egress: winner.egress }
 }
 
 /// Whether a flow that was bound to an instance may be bound to it again.
-fn still_serves(service: &Service, view: View<'_>, query: &Query<'_>, destination: &Destination) -> bool {
+pub(super) fn still_serves(
+    service: &Service,
+    view: View<'_>,
+    query: &Query<'_>,
+    destination: &Destination,
+) -> bool {
     let Some(instance) = service.instance(destination.csci_id) else { return false };
     let row = view.rows.binary_search_by_key(&destination.csci_id, |row| row.csci_id).ok();
     let record = row.and_then(|at| view.rows.get(at)?.selecting(query.now, view.refreshed));
@@ -337,7 +361,7 @@ fn still_serves(service: &Service, view: View<'_>, query: &Query<'_>, destinatio
 }
 
 /// What remains for the path of the delay bounds.
-fn path_delay_bound(constraints: &Constraints, computing: Micros) -> Option<Micros> {
+pub(super) fn path_delay_bound(constraints: &Constraints, computing: Micros) -> Option<Micros> {
     let remaining = constraints.max_total_delay.map(|total| total.minus(computing).unwrap_or(Micros(0)));
     match (constraints.max_network_delay, remaining) {
         (Some(network), Some(remaining)) => Some(network.min(remaining)),

@@ -174,6 +174,11 @@ impl Cps {
         self.epoch
     }
 
+    /// The forwarder of its own node.
+    pub fn local_forwarder(&self) -> Option<&NodeId> {
+        self.config.local_forwarder.as_ref()
+    }
+
     /// Services and instances.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue

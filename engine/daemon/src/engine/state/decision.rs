@@ -72,7 +72,7 @@ fn generations(decision: &Decision) -> Value {
 }
 
 /// The kind of a path, and its segments.
-pub(super) fn encapsulation(path: &Path) -> (&'static str, Vec<String>) {
+pub(in crate::engine) fn encapsulation(path: &Path) -> (&'static str, Vec<String>) {
     match &path.encapsulation {
         Encapsulation::None => ("none", Vec::new()),
         Encapsulation::Srv6 { mode, segments } => {
