@@ -40,7 +40,7 @@ impl Bed {
         bed.succeed(&format!(
             "configure; set base enable true; set services service 1 name video address 192.0.2.100 \
              instance {INSTANCE} egress EF-1 locator {INSTANCE}; \
-             set system certificates authority {} certificate {} private-key {}; \
+             set cats-system:system certificates authority {} certificate {} private-key {}; \
              set path-selector node-id C-PS-1 enabled true; \
              set metric-agent node-id SMA-1 enabled true collection listen address 127.0.0.1; \
              set metric-agent validation rate-of-change gas reaction quarantine within 3600000; commit",
@@ -53,7 +53,7 @@ impl Bed {
 
     fn cats(&self, format: &str, commands: &str) -> Result<Outcome> {
         let socket = self.node.netconf_socket().display().to_string();
-        outcome(program("cats")?, &["--socket", &socket, "--format", format, "-c", commands])
+        outcome(&program("cats")?, &["--socket", &socket, "--format", format, "-c", commands])
     }
 
     fn succeed(&self, commands: &str) -> Result<String> {
@@ -136,7 +136,7 @@ fn what_someone_should_act_on_stands_in_one_list() -> Result<()> {
     assert_eq!(bed.report(2, 100, false)?, "401", "it does not say who it is");
     bed.shows(
         "show alarms",
-        &["authentication-failure", "cats:sma:SMA-1", "1 times a sender of reports did not"],
+        &["authentication-failure", "cats:sma:SMA-1", "did not prove who they are (1 so far)"],
     )?;
     let key = bed.node.folder().join("nobody.key").display().to_string();
     bed.succeed(&format!(
@@ -155,7 +155,7 @@ fn what_someone_should_act_on_stands_in_one_list() -> Result<()> {
 fn an_engine_that_is_not_there_is_the_alarm_and_its_views_say_what_to_set() -> Result<()> {
     let server = Server::start("views-alone")?;
     let socket = server.node.netconf_socket().display().to_string();
-    let show = |view: &str| outcome(program("cats")?, &["--socket", &socket, "-c", view]);
+    let show = |view: &str| outcome(&program("cats")?, &["--socket", &socket, "-c", view]);
     let alarms = show("show alarms")?.stdout;
     assert!(alarms.contains("cats-engined is not connected"), "{alarms}");
     assert!(show("show sma")?.stdout.contains("set metric-agent enabled true"));

@@ -11,7 +11,7 @@ use cats_cli_core::token::Token;
 use cats_cli_core::view::{self, Asked};
 use cats_mgmtd_netconf::{
     Answer, CommitOptions, Content, Datastore, DefaultOperation, ErrorOption, Filter, Operation, TestOption,
-    XmlFragment,
+    WithDefaults, XmlFragment,
 };
 use cats_yang_tree::path::InstancePath;
 use cats_yang_tree::schema::Schema;
@@ -175,7 +175,10 @@ impl Shell {
 
     fn view(&mut self, asked: &Asked, out: &mut dyn Write) -> Result<(), Error> {
         let filter = fragment("filter", &asked.filter(&self.schema))?;
-        let reply = self.read(Source::State, Some(filter))?;
+        // What holds by default is told like what is set.
+        let filter = Some(Filter::Subtree(filter));
+        let operation = Operation::Get { filter, with_defaults: Some(WithDefaults::ReportAll) };
+        let reply = data(self.session.call(&operation, &*self.schema)?)?;
         let tree = self.tree(&reply)?;
         self.tell(&tree, || asked.page(&self.schema, &tree).to_string(), out)
     }

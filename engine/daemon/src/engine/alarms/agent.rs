@@ -85,8 +85,8 @@ impl Alarms {
                 let as_whom = claimed.map(|claimed| format!(" as {claimed}")).unwrap_or_default();
                 let text = |times| {
                     format!(
-                        "{times} times a sender of reports did not prove who it is, the last time {peer}{as_whom}: \
-                         {reason}. See metric-agent/audit"
+                        "senders of reports did not prove who they are ({times} so far); the last one was \
+                         {peer}{as_whom}: {reason}. See metric-agent/audit"
                     )
                 };
                 self.raise(Kind::Authentication, &uri(agent), text, now);
@@ -97,8 +97,8 @@ impl Alarms {
             } => {
                 let text = |times| {
                     format!(
-                        "{times} reports were refused since their senders may not send them, the last one of {key}: \
-                         {refusal}. See metric-agent/audit"
+                        "reports were refused since their senders may not send them ({times} so far); the last one was \
+                         of {key}: {refusal}. See metric-agent/audit"
                     )
                 };
                 self.raise(Kind::Unauthorised, &uri(agent), text, now);
