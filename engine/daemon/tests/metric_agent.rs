@@ -5,7 +5,7 @@
 
 mod bed;
 
-use bed::instance::Instance;
+use bed::instance::{Instance, Quiet};
 use bed::pki::Authority;
 use bed::{CATS, Kernel, Node, all_in_one, key, set};
 use cats_datapath_core::Verdict;
@@ -393,6 +393,13 @@ fn whose_certificate_is_revoked_is_cut_off_in_the_middle_of_its_stream() {
     });
 }
 
+/// Whether an alarm says that something that is configured cannot be used.
+fn unusable(node: &mut Node) -> bool {
+    let state = node.state(&["/cats-system:system/alarms"]);
+    let alarms = state["cats-system:system"]["alarms"]["alarm"].as_array().cloned().unwrap_or_default();
+    alarms.iter().any(|alarm| alarm["alarm-type"] == "unusable")
+}
+
 /// Proves SMA-20: nothing goes without a signature, and a key that comes later is used without a restart.
 #[test]
 fn an_agent_without_its_key_connects_to_nobody_until_the_file_is_there() {
@@ -409,8 +416,50 @@ fn an_agent_without_its_key_connects_to_nobody_until_the_file_is_there() {
         status["reason"].as_str().is_some_and(|reason| reason.contains("SMA-1.sign")).then_some(())
     });
     assert_eq!(bed.computing(B).as_deref(), Some("5000"));
+    assert!(unusable(&mut bed.nodes[1]));
+    let enable = |enabled: bool| set("cats-sma:metric-agent/enabled", &json!(enabled));
+    for (revision, enabled) in [(1, false), (2, true)] {
+        assert!(bed.nodes[1].prepare(revision, vec![enable(enabled)]).is_ok());
+        assert_eq!(bed.nodes[1].apply(revision + 1), Ok(()));
+        assert_eq!(unusable(&mut bed.nodes[1]), enabled, "an agent that is switched off needs no key");
+    }
+    bed.until("the instance to be back", |bed| {
+        let instance = &mut bed.instances[b];
+        (instance.poll() && !instance.reasons.is_empty()).then_some(())
+    });
+    bed.report(b, 100, 60_000);
     bed.ca.signing_pair("SMA-1");
     bed.until_selects_by(B, "60000");
+}
+
+/// Proves SMA-1: an instance that cannot connect is asked when nothing is known of it, and listened to.
+#[test]
+fn an_instance_that_cannot_connect_is_asked_and_listened_to() {
+    for (ask, subscribe) in [("grpc", false), ("http", false), ("http", true)] {
+        let mut bed = Bed::new();
+        let mut config = bed.selector_config(&json!([]));
+        let mut quiet = Quiet::start(&bed.ca, bed.runtime.handle(), B, 21, "SMA-1");
+        let mut agent = bed.agent();
+        agent["collection"] = json!({ "source": [{
+            "csci-id": B, "address": quiet.address.ip().to_string(), "port": quiet.address.port(),
+            "ask": ask, "subscribe": subscribe,
+        }] });
+        agent["admission"] = json!({ "instance": [{ "cs-id": 1, "csci-id": B }] });
+        config["cats-sma:metric-agent"] = agent;
+        bed.configure("N", &config);
+        bed.until(&format!("the answer over {ask}"), |bed| {
+            quiet.serve(60_000);
+            (bed.computing(B)? == "60000").then_some(())
+        });
+        assert!(quiet.asked > 0);
+        assert_eq!(bed.new_flow(40_000), A);
+        if subscribe {
+            bed.until("the subscription", |_| quiet.serve(60_000).then_some(()));
+            quiet.say(1_000);
+            bed.until_selects_by(B, "1000");
+            assert_eq!(bed.new_flow(40_001), B);
+        }
+    }
 }
 
 /// Proves SMA-1: an address that is not there yet costs nothing but the listener, and is taken when it is free.

@@ -2,7 +2,11 @@
 
 use super::pki::Authority;
 use arc_swap::ArcSwapOption;
-use cats_engine_transport::collection::{ReportStream, ReporterEvent, ReporterTarget, TIMING, report};
+use cats_engine_transport::Subject;
+use cats_engine_transport::collection::{
+    CollectionEvent, Listen, Readers, ReportStream, ReporterEvent, ReporterTarget, Subscriber, TIMING,
+    report, serve,
+};
 use cats_engine_transport::pki::Pki;
 use cats_engine_types::{
     CsId, CsciId, Freshness, Health, Report, ReportCause, ReportKind, ReportedMetrics, ReporterInstruction,
@@ -36,6 +40,89 @@ impl Drop for Instance {
 
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
+}
+
+/// A full report of service 1.
+fn full(csci_id: CsciId, freshness: Freshness, gas: u64, computing_us: u64) -> Report {
+    Report {
+        kind: ReportKind::Full,
+        cause: ReportCause::Heartbeat,
+        cs_id: CsId::number(1).unwrap(),
+        csci_id,
+        locator: None,
+        freshness,
+        timestamp: UnixMicros(u64::try_from(now().as_micros()).unwrap()),
+        ttl: None,
+        metrics: ReportedMetrics {
+            gas: Some(gas),
+            computing_time: Some(computing_us),
+            health: Some(Health::Healthy),
+            ..ReportedMetrics::default()
+        },
+    }
+}
+
+/// An instance that cannot connect: it answers the agent, and streams to it.
+pub struct Quiet {
+    pub address: SocketAddr,
+    csci_id: CsciId,
+    sequence: u64,
+    events: mpsc::Receiver<CollectionEvent>,
+    subscriber: Option<Subscriber>,
+    /// How often it was asked.
+    pub asked: usize,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Quiet {
+    pub fn start(ca: &Authority, runtime: &Handle, csci_id: &str, serial: u64, agent: &str) -> Self {
+        let files = ca.certificate(&format!("csci-{csci_id}"), serial, &[&format!("cats:csci:{csci_id}")]);
+        let readers = Readers::default();
+        readers.replace([Subject::agent(&agent.parse().unwrap())].into());
+        let (sender, events) = mpsc::channel(64);
+        let _context = runtime.enter();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        let listen =
+            Listen::instance(listener, Pki::open(files), "instance".parse().unwrap(), readers, sender);
+        let task = runtime.spawn(async move { serve(listen, std::future::pending()).await.unwrap() });
+        let csci_id = csci_id.parse().unwrap();
+        Self { address, csci_id, sequence: 0, events, subscriber: None, asked: 0, task }
+    }
+
+    fn next(&mut self, computing_us: u64) -> Report {
+        self.sequence += 1;
+        full(self.csci_id, Freshness { epoch: 1, sequence: self.sequence }, 100, computing_us)
+    }
+
+    /// Answers what it was asked meanwhile; whether it is listened to.
+    pub fn serve(&mut self, computing_us: u64) -> bool {
+        while let Ok(event) = self.events.try_recv() {
+            match event {
+                CollectionEvent::Queried { answer, .. } => {
+                    self.asked += 1;
+                    answer.send(Some(self.next(computing_us))).unwrap();
+                }
+                CollectionEvent::Subscribed(subscriber) => self.subscriber = Some(subscriber),
+                other => panic!("{other:?}"),
+            }
+        }
+        self.subscriber.is_some()
+    }
+
+    /// Streams a report to who listens.
+    pub fn say(&mut self, computing_us: u64) {
+        let report = self.next(computing_us);
+        let _ = self.subscriber.as_ref().expect("somebody listens").send(report);
+    }
 }
 
 impl Instance {
@@ -121,22 +208,7 @@ impl Instance {
     fn made(&mut self, gas: u64, computing_us: u64) -> Report {
         self.sequence += 1;
         let freshness = Freshness { epoch: self.epoch, sequence: self.sequence };
-        Report {
-            kind: ReportKind::Full,
-            cause: ReportCause::Heartbeat,
-            cs_id: CsId::number(1).unwrap(),
-            csci_id: self.csci_id,
-            locator: None,
-            freshness,
-            timestamp: UnixMicros(u64::try_from(now().as_micros()).unwrap()),
-            ttl: None,
-            metrics: ReportedMetrics {
-                gas: Some(gas),
-                computing_time: Some(computing_us),
-                health: Some(Health::Healthy),
-                ..ReportedMetrics::default()
-            },
-        }
+        full(self.csci_id, freshness, gas, computing_us)
     }
 
     /// Whether this report was taken in, as far as it was told.
