@@ -11,13 +11,21 @@ use bed::{CATS, Kernel, Node, all_in_one, key, set};
 use cats_datapath_core::Verdict;
 use cats_datapath_core::model::Fate;
 use cats_engine_daemon::engine::Now;
+use cats_engine_transport::collection::TIMING;
+use cats_engine_transport::keys::{Algorithm, Signer, SigningKey};
 use cats_engine_transport::management::{Change, Edit};
+use cats_engine_transport::northbound::{Retrieved, Target, post, retrieve};
+use cats_engine_transport::pki::Pki;
+use cats_engine_types::{
+    Advertisement, AdvertisementContent, AgentInstruction, CsId, Freshness, Health, MetricRecord, Micros,
+    Sample, SynchronisationCause, UnixMicros,
+};
 use serde_json::{Value, json};
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 
 /// Longer than anything here takes; only a hang meets it.
@@ -511,4 +519,76 @@ fn a_flood_of_reports_waits_for_the_packets() {
     }
     assert!(turns >= 4);
     drop(flood);
+}
+
+/// An advertisement of `SMA-1` that says of B that it needs 60 ms.
+fn advertisement(sequence: u64, since: u64, whole: bool) -> Advertisement {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let timestamp = UnixMicros(u64::try_from(now.as_micros()).unwrap());
+    let sample = Sample {
+        gas: 100,
+        computing_time: Micros(60_000),
+        computing_time_min: None,
+        computing_time_max: None,
+        health: Health::Healthy,
+        price: None,
+        reputation: None,
+        security_level: None,
+        instances: None,
+    };
+    let record = MetricRecord {
+        cs_id: CsId::number(1).unwrap(),
+        csci_id: B.parse().unwrap(),
+        locator: None,
+        sample,
+        taken: timestamp,
+        valid_for: Duration::from_secs(60),
+        flagged: false,
+    };
+    let records = vec![record];
+    let content = match whole {
+        true => AdvertisementContent::Snapshot { part: 0, last: true, records },
+        false => AdvertisementContent::Delta { records, withdrawals: Vec::new() },
+    };
+    let freshness = Freshness { epoch: 1, sequence };
+    Advertisement { agent: "SMA-1".parse().unwrap(), freshness, since, timestamp, content }
+}
+
+/// Proves SMA-13, SMA-20, SMA-23: an agent may advertise by requests of its own, each of which is answered.
+#[test]
+fn an_advertisement_over_http_is_answered_by_what_the_path_selector_has_taken_or_wants() {
+    let mut bed = Bed::new();
+    bed.ca.signing_pair("SMA-1");
+    let selector = bed.selector_config(&json!([bed.authorised("SMA-1")]));
+    bed.configure("N", &selector);
+    let files = bed.ca.certificate("SMA-1", 2, &["cats:sma:SMA-1"]);
+    let file = bed.ca.file("SMA-1.sign");
+    let target = Target {
+        address: bed.selector_at,
+        cps: "N".parse().unwrap(),
+        pki: Pki::open(files),
+        signer: Signer::open(SigningKey { id: "SMA-1".to_owned(), algorithm: Algorithm::Ed25519, file }),
+        compress: false,
+        timing: TIMING,
+    };
+    let address = bed.selector_at;
+    bed.until("the listener", |_| TcpStream::connect(address).ok());
+    let at = |sequence| Freshness { epoch: 1, sequence };
+    let lacks = vec![AgentInstruction::Synchronise(SynchronisationCause::Start)];
+    let taken = |sequence| vec![AgentInstruction::Acknowledge(at(sequence))];
+    let steps = [(1, 0, false, lacks), (2, 0, true, taken(2)), (3, 2, false, taken(3))];
+    for (sequence, since, whole, expected) in steps {
+        let target = target.clone();
+        let said = advertisement(sequence, since, whole);
+        let task = bed.runtime.spawn(async move { Box::pin(post(&target, &said)).await });
+        bed.until("the answer", |_| task.is_finished().then_some(()));
+        assert_eq!(bed.runtime.block_on(task).unwrap().unwrap(), expected);
+    }
+    bed.until_selects_by(B, "60000");
+    assert_eq!(bed.new_flow(40_000), A);
+    let agent = "SMA-1".parse().unwrap();
+    let task = bed.runtime.spawn(async move { Box::pin(retrieve(&target, &agent, None)).await });
+    bed.until("the view", |_| task.is_finished().then_some(()));
+    let Retrieved::View(view) = bed.runtime.block_on(task).unwrap().unwrap() else { panic!("no view") };
+    assert_eq!((view.freshness, view.records.len()), (at(3), 1));
 }
