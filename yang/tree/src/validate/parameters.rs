@@ -60,10 +60,11 @@ impl Judge<'_> {
     fn child(&mut self, id: NodeId, data: Option<&Data>, path: &mut InstancePath) {
         match data {
             // It exists with what it stands in.
-            None if self.schema.is_non_presence(id) && self.schema.case_of(id).is_none() => {
-                if self.may_be(id, path) == Some(true) {
-                    self.inside(id, &Branch::default(), path);
-                }
+            None if self.schema.is_non_presence(id)
+                && self.schema.case_of(id).is_none()
+                && self.may_be(id, path) == Some(true) =>
+            {
+                self.inside(id, &Branch::default(), path);
             }
             None => {}
             Some(_) if self.may_be(id, path) == Some(false) => self.unknown(id, path),
