@@ -22,6 +22,7 @@ pub mod pki;
 pub mod reporter;
 pub mod server;
 pub mod service;
+pub mod sites;
 pub mod state;
 pub mod wait;
 

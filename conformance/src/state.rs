@@ -84,7 +84,10 @@ const TOLD: [&str; 6] = ["gas", "computing-us", "health", "price", "reputation",
 
 /// What a metric agent tells path selectors: its northbound view.
 pub fn told_by(node: &Node) -> Result<Metrics> {
-    let filter = cats("<metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><instances/></metric-agent>");
+    let filter = cats(
+        "<metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><instances><instance><cs-id/><csci-id/><told/></instance>\
+         </instances></metric-agent>",
+    );
     read(node, &filter, |root| {
         named(root, "instance", |instance| {
             let told = instance.children().find(|n| is(*n, "told"))?;
@@ -95,14 +98,35 @@ pub fn told_by(node: &Node) -> Result<Metrics> {
 
 /// What a path selector has of a metric agent.
 pub fn heard_of(selector: &Node, agent: &str) -> Result<Metrics> {
-    let filter = cats("<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><service-table/></path-selector>");
+    records(selector, agent, metrics_of)
+}
+
+/// For how long a path selector believes what it has of a metric agent if it hears nothing more, in milliseconds: the
+/// least of all instances, 0 where one is not believed, and nothing where it has none.
+pub fn believed_for(selector: &Node, agent: &str) -> Result<Option<u64>> {
+    let left = |_: Element<'_, '_>, record: Element<'_, '_>| {
+        Some((record.range().start.to_string(), number(&leaves(record), "expires-in")))
+    };
+    Ok(records(selector, agent, left)?.into_values().min())
+}
+
+/// What the records of a metric agent in a path selector's table hold, each with the entry that it is in.
+fn records<T>(
+    selector: &Node,
+    agent: &str,
+    hold: impl Fn(Element<'_, '_>, Element<'_, '_>) -> Option<(String, T)>,
+) -> Result<BTreeMap<String, T>> {
+    let filter = cats(
+        "<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><service-table><entry><cs-id/><csci-id/><record/></entry>\
+         </service-table></path-selector>",
+    );
     let source = format!("cats:sma:{agent}");
     read(selector, &filter, |root| {
         named(root, "entry", |entry| {
             let of_agent = |n: &Element<'_, '_>| {
                 is(*n, "record") && leaves(*n).get("source").is_some_and(|found| *found == source)
             };
-            metrics_of(entry, entry.children().find(of_agent)?)
+            hold(entry, entry.children().find(of_agent)?)
         })
     })
 }
