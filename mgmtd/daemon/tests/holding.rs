@@ -7,7 +7,7 @@ mod daemon;
 use cats_engine_transport::management::{Call, StatePage};
 use cats_mgmtd_netconf::Answer;
 use daemon::engine::Engine;
-use daemon::{Daemon, NS, Place, edit, text_of};
+use daemon::{Daemon, NS, Place, Session, edit, text_of};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +20,14 @@ const MANY: usize = 10_000;
 const ALARMS: &str = "<get><filter><routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\">\
     <cats xmlns=\"urn:ietf:params:xml:ns:yang:ietf-cats\"><system xmlns=\"urn:catsd:yang:cats-system\"><alarms/>\
     </system></cats></routing></filter></get>";
+
+/// The alarms that stand; the engine has none.
+fn alarms(session: &mut Session, engine: &mut Engine) -> String {
+    session.send(ALARMS);
+    engine.tells("{}");
+    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
+    xml.into_string()
+}
 
 /// Another session, which asks for little and at once again.
 struct Other {
@@ -72,7 +80,8 @@ fn pair() -> (Place, Daemon, Engine) {
 #[test]
 fn a_session_does_not_wait_for_the_state_that_another_one_asked_for() {
     let (_place, daemon, mut engine) = pair();
-    engine.attached(1, false);
+    engine.attached(1, true);
+    engine.loaded(1);
     let other = Other::start(&daemon);
     let mut session = daemon.client();
     let mut json = "{\"example-knobs:knobs\":{\"seen\":7,\"turned\":[{\"by\":\"0\"}".to_owned();
@@ -80,7 +89,7 @@ fn a_session_does_not_wait_for_the_state_that_another_one_asked_for() {
     json.push_str("]}}");
     let state = format!("<get><filter><knobs xmlns=\"{NS}\"><seen/></knobs></filter></get>");
     // The daemon has heard of the engine.
-    while session.data(ALARMS).contains("<alarm>") {}
+    while alarms(&mut session, &mut engine).contains("<alarm>") {}
     session.send(&state);
     let Call::State { reply, .. } = engine.call() else { panic!("a question") };
     let begun = Instant::now();
