@@ -130,10 +130,19 @@ fn a_node_without_the_role_says_which_one_it_lacks() {
     let bed = Bed::new();
     let mut node = bed.start();
     assert_eq!(node.snapshot(1, &json!({ "base": { "enable": true } })), Ok(()));
-    for (operation, input) in [("select-dry-run", flow(1)), ("clear-bindings", json!({ "all": [null] }))] {
+    let all = || json!({ "all": [null] });
+    for (operation, input, role) in [
+        ("select-dry-run", flow(1), "path selector"),
+        ("clear-bindings", all(), "path selector"),
+        ("release-quarantined", all(), "metric agent"),
+        ("drop-quarantined", all(), "metric agent"),
+        ("policy-dry-run", json!({}), "metric agent"),
+        ("synchronise", all(), "metric agent"),
+        ("synchronise", json!({ "metric-agent": "SMA-1" }), "path selector"),
+    ] {
         let faults = node.execute(operation, &input).unwrap_err();
-        assert_eq!(faults[0].tag, "operation-not-supported");
-        assert!(faults[0].message.contains("path selector"), "{faults:?}");
+        assert_eq!(faults[0].tag, "operation-not-supported", "{operation}");
+        assert!(faults[0].message.contains(role), "{faults:?}");
     }
 }
 
@@ -142,7 +151,7 @@ fn a_node_without_the_role_says_which_one_it_lacks() {
 fn every_operation_of_the_modules_is_known_and_no_other() {
     let bed = Bed::new();
     let mut node = bed.configured();
-    assert!(OPERATIONS.len() >= 2);
+    assert!(OPERATIONS.len() >= 6);
     for operation in OPERATIONS {
         let name = operation.strip_prefix("cats-exec:").unwrap();
         let faults = node.execute(name, &json!({ "no-such-leaf": 1 })).unwrap_err();

@@ -271,3 +271,66 @@ fn missing(served: &BTreeSet<String>) -> Vec<&'static str> {
     assert!(rest.len() > 200, "{}", rest.len());
     rest.into_iter().filter(|leaf| !served.contains(*leaf)).collect()
 }
+
+/// What operators do to what an agent knows, which the state above has brought about.
+#[test]
+fn an_operator_reviews_the_quarantine_tries_rules_and_has_the_view_sent_anew() {
+    let mut bed = Bed::new();
+    let _instances = report_in_doubt(&mut bed);
+    let waiting = bed.look()["cats-sma:metric-agent"]["quarantine"]["report"][0]["id"].clone();
+    try_rules(&mut bed);
+    let reviewed = bed.node.execute("release-quarantined", &json!({ "report": [waiting, "999"] })).unwrap();
+    assert_eq!(
+        (&reviewed["done"], &reviewed["refused"][0]["report"]),
+        (&json!(1), &json!("999")),
+        "{reviewed}"
+    );
+    bed.until_shown("an empty quarantine", |agent| agent["quarantine"]["waiting"] == 0);
+    let none = bed.node.execute("drop-quarantined", &json!({ "all": [null] })).unwrap();
+    assert_eq!((&none["done"], &none["more"]), (&json!(0), &json!(false)));
+
+    let peers = bed.node.execute("synchronise", &json!({ "all": [null] })).unwrap();
+    let begun = |role: &str, node: &str| {
+        let peers = peers["peer"].as_array().unwrap().iter();
+        let mut of = peers.filter(|peer| peer["role"] == role && peer["node-id"] == node);
+        of.next().map(|peer| peer["begun"] == true)
+    };
+    assert_eq!(begun("path-selector", "N"), Some(true), "{peers}");
+    assert_eq!(begun("path-selector", "C-PS-2"), Some(false));
+    assert_eq!(begun("metric-agent", "SMA-1"), Some(true));
+    assert_eq!(begun("metric-agent", "SMA-9"), Some(false));
+    let faults = bed.node.execute("synchronise", &json!({ "path-selector": "C-PS-7" })).unwrap_err();
+    assert_eq!(
+        (faults[0].tag.as_str(), faults[0].path.as_str()),
+        ("data-missing", "/cats-exec:synchronise/path-selector")
+    );
+}
+
+fn try_rules(bed: &mut Bed) {
+    let rule = |text: &str| json!([{ "name": "low", "priority": 1, "text": text }]);
+    let cap = rule("IF GAS > 1 THEN CAP GAS AT 1");
+    let all = bed.node.execute("policy-dry-run", &json!({ "rule": cap })).unwrap();
+    assert_eq!((&all["tried"], &all["changed"]), (&json!("2"), &json!("2")), "{all}");
+    assert_eq!((&all["rule"][0]["name"], &all["rule"][0]["fires"]), (&json!("low"), &json!("2")));
+    let one = json!({ "rule": cap, "instance": { "cs-id": 1, "csci-id": A } });
+    let one = bed.node.execute("policy-dry-run", &one).unwrap();
+    let told = &one["rule"][0];
+    assert_eq!(
+        (&told["test"][0]["holds"], &told["action"][0]["effect"]),
+        (&json!(true), &json!("done")),
+        "{one}"
+    );
+    let metrics = one["metric"].as_array().unwrap();
+    let gas = metrics.iter().find(|metric| metric["name"] == "GAS").unwrap();
+    assert_eq!(gas["after"], "1");
+    let in_force = bed.node.execute("policy-dry-run", &json!({})).unwrap();
+    assert_eq!((&in_force["tried"], &in_force["rule"]), (&json!("2"), &Value::Null));
+    for (asked, tag, path) in [
+        (json!({ "rule": rule("IF GAS ? 1") }), "invalid-value", "rule[name='low']/text"),
+        (json!({ "instance": { "cs-id": 1, "csci-id": 99 } }), "data-missing", "instance"),
+    ] {
+        let faults = bed.node.execute("policy-dry-run", &asked).unwrap_err();
+        let path = format!("/cats-exec:policy-dry-run/{path}");
+        assert_eq!((faults[0].tag.as_str(), &faults[0].path), (tag, &path));
+    }
+}

@@ -3,14 +3,18 @@
 //! Most are answered at once. One that looks at many records does so some at a time, between packets, and is answered at
 //! the end; who gives up waiting ends it where it is.
 
+mod agent;
 mod selector;
 
 use super::{Engine, Now};
 use crate::change::fault_of;
 use crate::plane::Plane;
+use agent::Trying;
 use cats_engine_transport::management::Fault;
 use cats_yang_model::operation::Operation;
-use cats_yang_model::operations::cats_exec::{ClearBindings, SelectDryRun};
+use cats_yang_model::operations::cats_exec::{
+    ClearBindings, DropQuarantined, PolicyDryRun, ReleaseQuarantined, SelectDryRun, Synchronise,
+};
 use selector::Clearing;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -26,7 +30,23 @@ const MOST: usize = 16;
 /// Operations that take their time, in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
-    clearing: VecDeque<Clearing>,
+    jobs: VecDeque<Job>,
+}
+
+/// One that takes its time, between two looks at it.
+#[derive(Debug)]
+enum Job {
+    Clearing(Box<Clearing>),
+    Trying(Box<Trying>),
+}
+
+impl Job {
+    fn reply(self) -> Reply {
+        match self {
+            Job::Clearing(clearing) => clearing.reply,
+            Job::Trying(trying) => trying.reply,
+        }
+    }
 }
 
 impl<P: Plane> Engine<P> {
@@ -51,6 +71,24 @@ impl<P: Plane> Engine<P> {
                 );
             }
             name if is::<ClearBindings>(name) => self.begin_clearing(&input, reply, now),
+            name if is::<ReleaseQuarantined>(name) => {
+                let done = self.carried::<ReleaseQuarantined>(&input, |engine, input| {
+                    engine.release_quarantined(&input, now)
+                });
+                answer(reply, done);
+            }
+            name if is::<DropQuarantined>(name) => {
+                let done = self
+                    .carried::<DropQuarantined>(&input, |engine, input| engine.drop_quarantined(&input, now));
+                answer(reply, done);
+            }
+            name if is::<PolicyDryRun>(name) => self.begin_trying(&input, reply),
+            name if is::<Synchronise>(name) => {
+                answer(
+                    reply,
+                    self.carried::<Synchronise>(&input, |engine, input| engine.synchronise(&input, now)),
+                );
+            }
             unknown => {
                 let message = format!(
                     "the engine has no operation {unknown}; it is of another release than cats-mgmtd"
@@ -60,9 +98,25 @@ impl<P: Plane> Engine<P> {
         }
     }
 
-    /// Goes on with what takes its time; false if there is nothing.
+    /// Takes in what takes its time.
+    fn queue(&mut self, job: Job) {
+        if self.operations.jobs.len() < MOST {
+            self.operations.jobs.push_back(job);
+            return;
+        }
+        let message = "too many operations are under way: try again later";
+        answer(job.reply(), Err(vec![fault("/", "resource-denied", message)]));
+    }
+
+    /// Goes on with what takes its time; false if there is nothing. All of it gets its turn.
     pub(super) fn operate_on(&mut self, now: Now) -> bool {
-        self.clear_some(now)
+        let Some(job) = self.operations.jobs.pop_front() else { return false };
+        let left = match job {
+            Job::Clearing(clearing) => self.clear_some(clearing, now).map(Job::Clearing),
+            Job::Trying(trying) => self.try_some(trying).map(Job::Trying),
+        };
+        self.operations.jobs.extend(left);
+        true
     }
 
     fn carried<O: Operation>(

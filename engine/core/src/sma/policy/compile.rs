@@ -155,6 +155,11 @@ impl Policy {
         self.rules.iter().map(|ranked| (ranked.name.as_str(), ranked.priority, &ranked.rule))
     }
 
+    /// What is done after the rules.
+    pub fn transform(&self) -> &TransformConfig {
+        &self.transform
+    }
+
     /// Windows that rules ask for: when one of them opens or closes, records may change.
     pub fn windows(&self) -> Windows {
         self.windows

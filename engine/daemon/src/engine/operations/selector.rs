@@ -1,6 +1,6 @@
 //! Operations of the path selector.
 
-use super::{Operations, Reply, answer, fault, path, without_role, written, wrong};
+use super::{Job, Reply, answer, fault, path, without_role, written, wrong};
 use crate::engine::state::{encapsulation, flow_key};
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
@@ -165,7 +165,7 @@ pub(super) struct Clearing {
     ingress: Option<NodeId>,
     after: Option<FlowCursor>,
     count: u32,
-    reply: Reply,
+    pub(super) reply: Reply,
 }
 
 impl<P: Plane> Engine<P> {
@@ -173,13 +173,9 @@ impl<P: Plane> Engine<P> {
     pub(super) fn begin_clearing(&mut self, input: &Value, reply: Reply, now: Now) {
         match self.clearing(input, now) {
             Ok(Clear::Done(count)) => answer(reply, cleared(count)),
-            Ok(Clear::Look { .. }) if self.operations.clearing.len() >= super::MOST => {
-                let message = "too many operations are under way: try again later";
-                answer(reply, Err(vec![fault("/", "resource-denied", message)]));
-            }
             Ok(Clear::Look { which, ingress }) => {
                 let clearing = Clearing { which, ingress, after: None, count: 0, reply };
-                self.operations.clearing.push_back(clearing);
+                self.queue(Job::Clearing(Box::new(clearing)));
             }
             Err(faults) => answer(reply, Err(faults)),
         }
@@ -206,24 +202,24 @@ impl<P: Plane> Engine<P> {
         Ok(Clear::Look { which: Which { service, instance }, ingress })
     }
 
-    /// Looks at some flows for the operation that came first; false if there is none.
-    pub(super) fn clear_some(&mut self, now: Now) -> bool {
-        let Operations { clearing } = &mut self.operations;
-        let Some(mut first) = clearing.pop_front() else { return false };
-        if first.reply.is_closed() {
-            return true;
+    /// Looks at some flows; none when it is done.
+    pub(super) fn clear_some(&mut self, mut clearing: Box<Clearing>, now: Now) -> Option<Box<Clearing>> {
+        if clearing.reply.is_closed() {
+            return None;
         }
         let Some(role) = &mut self.selector else {
-            answer(first.reply, Err(without_role(ROLE, CONTAINER)));
-            return true;
+            answer(clearing.reply, Err(without_role(ROLE, CONTAINER)));
+            return None;
         };
-        let found = role.cps.clear_some(first.which, first.ingress.as_ref(), first.after.as_ref(), now.at);
-        first.count = first.count.saturating_add(found.count);
-        match found.next {
-            Some(next) => clearing.push_front(Clearing { after: Some(next), ..first }),
-            None => answer(first.reply, cleared(first.count)),
+        let (ingress, after) = (clearing.ingress.as_ref(), clearing.after.as_ref());
+        let found = role.cps.clear_some(clearing.which, ingress, after, now.at);
+        clearing.count = clearing.count.saturating_add(found.count);
+        if found.next.is_some() {
+            clearing.after = found.next;
+            return Some(clearing);
         }
-        true
+        answer(clearing.reply, cleared(clearing.count));
+        None
     }
 }
 

@@ -554,3 +554,969 @@ impl crate::operation::Operation for ClearBindings {
     type Input = crate::generated::operations::cats_exec::ClearBindingsInput;
     type Output = crate::generated::operations::cats_exec::ClearBindingsOutput;
 }
+
+/// input
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReleaseQuarantinedInput {
+    /// These, by their numbers.
+    pub report: crate::field::LeafList<u64>,
+    /// Those of one service.
+    pub cs_id: Option<crate::generated::ietf_cats::CsId>,
+    /// Of these, the ones of one instance.
+    pub csci_id: Option<crate::generated::ietf_cats::CsciId>,
+    /// All of them.
+    pub all: Option<crate::leaf::Empty>,
+}
+
+impl crate::field::Branch for ReleaseQuarantinedInput {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "report" => &mut self.report,
+            "cs-id" => &mut self.cs_id,
+            "csci-id" => &mut self.csci_id,
+            "all" => &mut self.all,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("report", &self.report), ("cs-id", &self.cs_id), ("csci-id", &self.csci_id), ("all", &self.all)]
+    }
+}
+
+/// Reports that were meant and stay as they are. A hundred are told at most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Its number.
+    pub report: u64,
+    /// Why, and what to do.
+    pub reason: Option<String>,
+}
+
+impl Default for Refused {
+    fn default() -> Self {
+        Self { report: <u64 as crate::leaf::Leaf>::blank(), reason: Default::default() }
+    }
+}
+
+impl crate::field::Branch for Refused {
+    const REQUIRED: &'static [&'static str] = &["report"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "report" => &mut self.report,
+            "reason" => &mut self.reason,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("report", &self.report), ("reason", &self.reason)]
+    }
+}
+
+impl crate::field::Entry for Refused {
+    type Key = u64;
+
+    const KEYS: &'static [&'static str] = &["report"];
+
+    fn key(&self) -> Self::Key {
+        self.report
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [report] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(report)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.report = *key;
+    }
+}
+
+/// output
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReleaseQuarantinedOutput {
+    /// Reports that were taken out of quarantine.
+    pub done: u32,
+    /// Reports that were meant and stay as they are. A hundred are told at most.
+    pub refused: crate::field::List<crate::generated::operations::cats_exec::Refused>,
+    /// Refused reports that are not told, since there are too many.
+    pub omitted: u32,
+    /// Whether the operation has to be repeated, since ten thousand reports are looked at in one.
+    pub more: bool,
+}
+
+impl Default for ReleaseQuarantinedOutput {
+    fn default() -> Self {
+        Self {
+            done: <u32 as crate::leaf::Leaf>::blank(),
+            refused: Default::default(),
+            omitted: <u32 as crate::leaf::Leaf>::blank(),
+            more: <bool as crate::leaf::Leaf>::blank(),
+        }
+    }
+}
+
+impl crate::field::Branch for ReleaseQuarantinedOutput {
+    const REQUIRED: &'static [&'static str] = &["done", "omitted", "more"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "done" => &mut self.done,
+            "refused" => &mut self.refused,
+            "omitted" => &mut self.omitted,
+            "more" => &mut self.more,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("done", &self.done),
+            ("refused", &self.refused),
+            ("omitted", &self.omitted),
+            ("more", &self.more),
+        ]
+    }
+}
+
+/// Believes reports in quarantine: they are taken in as if they had been believed when they came, the
+/// oldest first. What came later holds, so a report is not released when a later one of its instance was
+/// taken in, nor when its time to live is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleaseQuarantined;
+
+impl crate::operation::Operation for ReleaseQuarantined {
+    const MODULE: &'static str = "cats-exec";
+    const NAME: &'static str = "release-quarantined";
+    type Input = crate::generated::operations::cats_exec::ReleaseQuarantinedInput;
+    type Output = crate::generated::operations::cats_exec::ReleaseQuarantinedOutput;
+}
+
+/// input
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DropQuarantinedInput {
+    /// These, by their numbers.
+    pub report: crate::field::LeafList<u64>,
+    /// Those of one service.
+    pub cs_id: Option<crate::generated::ietf_cats::CsId>,
+    /// Of these, the ones of one instance.
+    pub csci_id: Option<crate::generated::ietf_cats::CsciId>,
+    /// All of them.
+    pub all: Option<crate::leaf::Empty>,
+}
+
+impl crate::field::Branch for DropQuarantinedInput {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "report" => &mut self.report,
+            "cs-id" => &mut self.cs_id,
+            "csci-id" => &mut self.csci_id,
+            "all" => &mut self.all,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("report", &self.report), ("cs-id", &self.cs_id), ("csci-id", &self.csci_id), ("all", &self.all)]
+    }
+}
+
+/// Reports that were meant and stay as they are. A hundred are told at most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputRefused {
+    /// Its number.
+    pub report: u64,
+    /// Why, and what to do.
+    pub reason: Option<String>,
+}
+
+impl Default for OutputRefused {
+    fn default() -> Self {
+        Self { report: <u64 as crate::leaf::Leaf>::blank(), reason: Default::default() }
+    }
+}
+
+impl crate::field::Branch for OutputRefused {
+    const REQUIRED: &'static [&'static str] = &["report"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "report" => &mut self.report,
+            "reason" => &mut self.reason,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("report", &self.report), ("reason", &self.reason)]
+    }
+}
+
+impl crate::field::Entry for OutputRefused {
+    type Key = u64;
+
+    const KEYS: &'static [&'static str] = &["report"];
+
+    fn key(&self) -> Self::Key {
+        self.report
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [report] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(report)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.report = *key;
+    }
+}
+
+/// output
+#[derive(Debug, Clone, PartialEq)]
+pub struct DropQuarantinedOutput {
+    /// Reports that were taken out of quarantine.
+    pub done: u32,
+    /// Reports that were meant and stay as they are. A hundred are told at most.
+    pub refused: crate::field::List<crate::generated::operations::cats_exec::OutputRefused>,
+    /// Refused reports that are not told, since there are too many.
+    pub omitted: u32,
+    /// Whether the operation has to be repeated, since ten thousand reports are looked at in one.
+    pub more: bool,
+}
+
+impl Default for DropQuarantinedOutput {
+    fn default() -> Self {
+        Self {
+            done: <u32 as crate::leaf::Leaf>::blank(),
+            refused: Default::default(),
+            omitted: <u32 as crate::leaf::Leaf>::blank(),
+            more: <bool as crate::leaf::Leaf>::blank(),
+        }
+    }
+}
+
+impl crate::field::Branch for DropQuarantinedOutput {
+    const REQUIRED: &'static [&'static str] = &["done", "omitted", "more"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "done" => &mut self.done,
+            "refused" => &mut self.refused,
+            "omitted" => &mut self.omitted,
+            "more" => &mut self.more,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("done", &self.done),
+            ("refused", &self.refused),
+            ("omitted", &self.omitted),
+            ("more", &self.more),
+        ]
+    }
+}
+
+/// Drops reports in quarantine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DropQuarantined;
+
+impl crate::operation::Operation for DropQuarantined {
+    const MODULE: &'static str = "cats-exec";
+    const NAME: &'static str = "drop-quarantined";
+    type Input = crate::generated::operations::cats_exec::DropQuarantinedInput;
+    type Output = crate::generated::operations::cats_exec::DropQuarantinedOutput;
+}
+
+/// Rules to be tried in the place of those in force. Without any, those in force are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// The name of the rule.
+    pub name: String,
+    /// Rules with lower numbers are looked at first.
+    pub priority: u32,
+    /// What it says: 'IF condition THEN action'.
+    pub text: String,
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self {
+            name: <String as crate::leaf::Leaf>::blank(),
+            priority: <u32 as crate::leaf::Leaf>::blank(),
+            text: <String as crate::leaf::Leaf>::blank(),
+        }
+    }
+}
+
+impl crate::field::Branch for Rule {
+    const REQUIRED: &'static [&'static str] = &["name", "priority", "text"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "name" => &mut self.name,
+            "priority" => &mut self.priority,
+            "text" => &mut self.text,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("name", &self.name), ("priority", &self.priority), ("text", &self.text)]
+    }
+}
+
+impl crate::field::Entry for Rule {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["name"];
+
+    fn key(&self) -> Self::Key {
+        self.name.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [name] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(name)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.name.clone_from(key);
+    }
+}
+
+/// The instance that the rules are tried on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// Its service.
+    pub cs_id: crate::generated::ietf_cats::CsId,
+    /// Its identity.
+    pub csci_id: crate::generated::ietf_cats::CsciId,
+}
+
+impl Default for Instance {
+    fn default() -> Self {
+        Self {
+            cs_id: <crate::generated::ietf_cats::CsId as crate::leaf::Leaf>::blank(),
+            csci_id: <crate::generated::ietf_cats::CsciId as crate::leaf::Leaf>::blank(),
+        }
+    }
+}
+
+impl crate::field::Branch for Instance {
+    const REQUIRED: &'static [&'static str] = &["cs-id", "csci-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "cs-id" => &mut self.cs_id,
+            "csci-id" => &mut self.csci_id,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("cs-id", &self.cs_id), ("csci-id", &self.csci_id)]
+    }
+}
+
+/// input
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PolicyDryRunInput {
+    /// Rules to be tried in the place of those in force. Without any, those in force are.
+    pub rule: crate::field::List<crate::generated::operations::cats_exec::Rule>,
+    /// The instance that the rules are tried on.
+    pub instance: Option<std::sync::Arc<crate::generated::operations::cats_exec::Instance>>,
+}
+
+impl crate::field::Branch for PolicyDryRunInput {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "rule" => &mut self.rule,
+            "instance" => &mut self.instance,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("rule", &self.rule), ("instance", &self.instance)]
+    }
+}
+
+/// Of one instance: a test of its condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// Where it stands in the condition, from 1.
+    pub place: u16,
+    /// The test.
+    pub test: Option<String>,
+    /// What is there; absent where the metric is not known.
+    pub found: Option<String>,
+    /// Whether it holds.
+    pub holds: Option<bool>,
+}
+
+impl Default for Test {
+    fn default() -> Self {
+        Self {
+            place: <u16 as crate::leaf::Leaf>::blank(),
+            test: Default::default(),
+            found: Default::default(),
+            holds: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Test {
+    const REQUIRED: &'static [&'static str] = &["place"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "place" => &mut self.place,
+            "test" => &mut self.test,
+            "found" => &mut self.found,
+            "holds" => &mut self.holds,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("place", &self.place), ("test", &self.test), ("found", &self.found), ("holds", &self.holds)]
+    }
+}
+
+impl crate::field::Entry for Test {
+    type Key = u16;
+
+    const KEYS: &'static [&'static str] = &["place"];
+
+    fn key(&self) -> Self::Key {
+        self.place
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [place] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(place)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.place = *key;
+    }
+}
+
+/// How it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect {
+    /// It changes the metric, or nothing is left to change.
+    Done,
+    /// The metric is not there.
+    Absent,
+    /// A rule before it has set the metric for good, or has bounded it against this.
+    Overruled,
+}
+
+impl Effect {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Absent => "absent",
+            Self::Overruled => "overruled",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Effect {
+    fn blank() -> Self {
+        Self::Done
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "done" => Ok(Self::Done),
+            "absent" => Ok(Self::Absent),
+            "overruled" => Ok(Self::Overruled),
+            _ => Err(format!("{text:?} is none of done, absent, overruled")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Effect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Of one instance: an action that would be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Action {
+    /// Where it stands in the rule, from 1.
+    pub place: u16,
+    /// The action.
+    pub action: Option<String>,
+    /// What its metric is before it.
+    pub before: Option<String>,
+    /// What its metric is after it.
+    pub after: Option<String>,
+    /// How it goes.
+    pub effect: Option<crate::generated::operations::cats_exec::Effect>,
+}
+
+impl Default for Action {
+    fn default() -> Self {
+        Self {
+            place: <u16 as crate::leaf::Leaf>::blank(),
+            action: Default::default(),
+            before: Default::default(),
+            after: Default::default(),
+            effect: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Action {
+    const REQUIRED: &'static [&'static str] = &["place"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "place" => &mut self.place,
+            "action" => &mut self.action,
+            "before" => &mut self.before,
+            "after" => &mut self.after,
+            "effect" => &mut self.effect,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("place", &self.place),
+            ("action", &self.action),
+            ("before", &self.before),
+            ("after", &self.after),
+            ("effect", &self.effect),
+        ]
+    }
+}
+
+impl crate::field::Entry for Action {
+    type Key = u16;
+
+    const KEYS: &'static [&'static str] = &["place"];
+
+    fn key(&self) -> Self::Key {
+        self.place
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [place] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(place)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.place = *key;
+    }
+}
+
+/// A rule, in the order in which they are looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputRule {
+    /// Its priority.
+    pub priority: u32,
+    /// Its name.
+    pub name: String,
+    /// On how many of the instances it would fire.
+    pub fires: Option<u64>,
+    /// Of one instance: a test of its condition.
+    pub test: crate::field::List<crate::generated::operations::cats_exec::Test>,
+    /// Of one instance: an action that would be done.
+    pub action: crate::field::List<crate::generated::operations::cats_exec::Action>,
+}
+
+impl Default for OutputRule {
+    fn default() -> Self {
+        Self {
+            priority: <u32 as crate::leaf::Leaf>::blank(),
+            name: <String as crate::leaf::Leaf>::blank(),
+            fires: Default::default(),
+            test: Default::default(),
+            action: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for OutputRule {
+    const REQUIRED: &'static [&'static str] = &["priority", "name"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "priority" => &mut self.priority,
+            "name" => &mut self.name,
+            "fires" => &mut self.fires,
+            "test" => &mut self.test,
+            "action" => &mut self.action,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("priority", &self.priority),
+            ("name", &self.name),
+            ("fires", &self.fires),
+            ("test", &self.test),
+            ("action", &self.action),
+        ]
+    }
+}
+
+/// The key of [`OutputRule`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OutputRuleKey {
+    /// Its priority.
+    pub priority: u32,
+    /// Its name.
+    pub name: String,
+}
+
+impl crate::field::Entry for OutputRule {
+    type Key = OutputRuleKey;
+
+    const KEYS: &'static [&'static str] = &["priority", "name"];
+
+    fn key(&self) -> Self::Key {
+        OutputRuleKey { priority: self.priority, name: self.name.clone() }
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [priority, name] = texts else { return Err("its keys are expected".to_owned()) };
+        Ok(OutputRuleKey {
+            priority: crate::leaf::Leaf::parse(priority)?,
+            name: crate::leaf::Leaf::parse(name)?,
+        })
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.priority = key.priority;
+        self.name = key.name.clone();
+    }
+}
+
+/// Of one instance: a metric that would be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// The metric.
+    pub name: String,
+    /// What it is before the rules, smoothed.
+    pub before: Option<String>,
+    /// What it would be told as.
+    pub after: Option<String>,
+}
+
+impl Default for Metric {
+    fn default() -> Self {
+        Self {
+            name: <String as crate::leaf::Leaf>::blank(),
+            before: Default::default(),
+            after: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Metric {
+    const REQUIRED: &'static [&'static str] = &["name"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "name" => &mut self.name,
+            "before" => &mut self.before,
+            "after" => &mut self.after,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("name", &self.name), ("before", &self.before), ("after", &self.after)]
+    }
+}
+
+impl crate::field::Entry for Metric {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["name"];
+
+    fn key(&self) -> Self::Key {
+        self.name.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [name] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(name)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.name.clone_from(key);
+    }
+}
+
+/// output
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyDryRunOutput {
+    /// Instances with metrics, which the rules were tried on.
+    pub tried: u64,
+    /// Of these, the ones whose metrics would be told otherwise than they are.
+    pub changed: u64,
+    /// Of these, the ones that would be told of only when it is critical.
+    pub suppressed: u64,
+    /// Of these, the ones that would be told as in doubt.
+    pub flagged: u64,
+    /// A rule, in the order in which they are looked at.
+    pub rule: crate::field::List<crate::generated::operations::cats_exec::OutputRule>,
+    /// Of one instance: a metric that would be told.
+    pub metric: crate::field::List<crate::generated::operations::cats_exec::Metric>,
+}
+
+impl Default for PolicyDryRunOutput {
+    fn default() -> Self {
+        Self {
+            tried: <u64 as crate::leaf::Leaf>::blank(),
+            changed: <u64 as crate::leaf::Leaf>::blank(),
+            suppressed: <u64 as crate::leaf::Leaf>::blank(),
+            flagged: <u64 as crate::leaf::Leaf>::blank(),
+            rule: Default::default(),
+            metric: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for PolicyDryRunOutput {
+    const REQUIRED: &'static [&'static str] = &["tried", "changed", "suppressed", "flagged"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "tried" => &mut self.tried,
+            "changed" => &mut self.changed,
+            "suppressed" => &mut self.suppressed,
+            "flagged" => &mut self.flagged,
+            "rule" => &mut self.rule,
+            "metric" => &mut self.metric,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("tried", &self.tried),
+            ("changed", &self.changed),
+            ("suppressed", &self.suppressed),
+            ("flagged", &self.flagged),
+            ("rule", &self.rule),
+            ("metric", &self.metric),
+        ]
+    }
+}
+
+/// Tells what rules of the metric agent would do to what it knows, without doing it: to all instances,
+/// counted, or to one, rule by rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyDryRun;
+
+impl crate::operation::Operation for PolicyDryRun {
+    const MODULE: &'static str = "cats-exec";
+    const NAME: &'static str = "policy-dry-run";
+    type Input = crate::generated::operations::cats_exec::PolicyDryRunInput;
+    type Output = crate::generated::operations::cats_exec::PolicyDryRunOutput;
+}
+
+/// input
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SynchroniseInput {
+    /// The metric agent of this node sends it to this path selector.
+    pub path_selector: Option<String>,
+    /// The path selector of this node asks this metric agent for it.
+    pub metric_agent: Option<String>,
+    /// With all of them.
+    pub all: Option<crate::leaf::Empty>,
+}
+
+impl crate::field::Branch for SynchroniseInput {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "path-selector" => &mut self.path_selector,
+            "metric-agent" => &mut self.metric_agent,
+            "all" => &mut self.all,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("path-selector", &self.path_selector), ("metric-agent", &self.metric_agent), ("all", &self.all)]
+    }
+}
+
+/// What it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// It gets the view.
+    PathSelector,
+    /// It sends its view.
+    MetricAgent,
+}
+
+impl Role {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PathSelector => "path-selector",
+            Self::MetricAgent => "metric-agent",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Role {
+    fn blank() -> Self {
+        Self::PathSelector
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "path-selector" => Ok(Self::PathSelector),
+            "metric-agent" => Ok(Self::MetricAgent),
+            _ => Err(format!("{text:?} is none of path-selector, metric-agent")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A node that the view is exchanged with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Peer {
+    /// What it is.
+    pub role: crate::generated::operations::cats_exec::Role,
+    /// Its name.
+    pub node_id: String,
+    /// Whether it has begun; otherwise the node is not connected.
+    pub begun: Option<bool>,
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self {
+            role: <crate::generated::operations::cats_exec::Role as crate::leaf::Leaf>::blank(),
+            node_id: <String as crate::leaf::Leaf>::blank(),
+            begun: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Peer {
+    const REQUIRED: &'static [&'static str] = &["role", "node-id"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "role" => &mut self.role,
+            "node-id" => &mut self.node_id,
+            "begun" => &mut self.begun,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("role", &self.role), ("node-id", &self.node_id), ("begun", &self.begun)]
+    }
+}
+
+/// The key of [`Peer`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerKey {
+    /// What it is.
+    pub role: crate::generated::operations::cats_exec::Role,
+    /// Its name.
+    pub node_id: String,
+}
+
+impl crate::field::Entry for Peer {
+    type Key = PeerKey;
+
+    const KEYS: &'static [&'static str] = &["role", "node-id"];
+
+    fn key(&self) -> Self::Key {
+        PeerKey { role: self.role, node_id: self.node_id.clone() }
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [role, node_id] = texts else { return Err("its keys are expected".to_owned()) };
+        Ok(PeerKey { role: crate::leaf::Leaf::parse(role)?, node_id: crate::leaf::Leaf::parse(node_id)? })
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.role = key.role;
+        self.node_id = key.node_id.clone();
+    }
+}
+
+/// output
+#[derive(Debug, Clone, PartialEq)]
+pub struct SynchroniseOutput {
+    /// A node that the view is exchanged with.
+    pub peer: crate::field::List<crate::generated::operations::cats_exec::Peer>,
+    /// Nodes that are not told, since there are too many.
+    pub omitted: u32,
+}
+
+impl Default for SynchroniseOutput {
+    fn default() -> Self {
+        Self { peer: Default::default(), omitted: <u32 as crate::leaf::Leaf>::blank() }
+    }
+}
+
+impl crate::field::Branch for SynchroniseOutput {
+    const REQUIRED: &'static [&'static str] = &["omitted"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "peer" => &mut self.peer,
+            "omitted" => &mut self.omitted,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("peer", &self.peer), ("omitted", &self.omitted)]
+    }
+}
+
+/// Has the whole view of metric agents sent anew: by the metric agent of this node to its path
+/// selectors, and by the metric agents of other nodes to the path selector of this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Synchronise;
+
+impl crate::operation::Operation for Synchronise {
+    const MODULE: &'static str = "cats-exec";
+    const NAME: &'static str = "synchronise";
+    type Input = crate::generated::operations::cats_exec::SynchroniseInput;
+    type Output = crate::generated::operations::cats_exec::SynchroniseOutput;
+}

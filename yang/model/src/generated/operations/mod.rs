@@ -5,4 +5,11 @@
 pub mod cats_exec;
 
 /// All of them, as `module:name`.
-pub const OPERATIONS: &[&str] = &["cats-exec:select-dry-run", "cats-exec:clear-bindings"];
+pub const OPERATIONS: &[&str] = &[
+    "cats-exec:select-dry-run",
+    "cats-exec:clear-bindings",
+    "cats-exec:release-quarantined",
+    "cats-exec:drop-quarantined",
+    "cats-exec:policy-dry-run",
+    "cats-exec:synchronise",
+];
