@@ -135,10 +135,11 @@ fn an_engine_that_goes_in_the_middle_is_an_error_and_the_session_goes_on() {
     // Until the daemon has heard the answer to its attach, the operation is refused.
     let reply = (0..1_000).find_map(|_| {
         session.send(&turn("<which>a</which>"));
-        match engine.try_call() {
+        // On a busy machine one may come that nobody waits for any more.
+        let waited_for = |call: &Call| matches!(call, Call::Execute { reply, .. } if !reply.is_closed());
+        match std::iter::from_fn(|| engine.try_call()).find(waited_for) {
             Some(Call::Execute { reply, .. }) => Some(reply),
-            Some(other) => panic!("{other:?}"),
-            None => {
+            Some(_) | None => {
                 assert_eq!(error(&mut session).tag, ErrorTag::OperationFailed);
                 None
             }

@@ -41,9 +41,9 @@ impl Engine {
         self.runtime.block_on(next).unwrap().unwrap()
     }
 
-    /// A call, if there is one within a moment.
+    /// A call, if there is one within a second.
     pub fn try_call(&mut self) -> Option<Call> {
-        let next = async { tokio::time::timeout(Duration::from_millis(50), self.calls.recv()).await };
+        let next = async { tokio::time::timeout(Duration::from_secs(1), self.calls.recv()).await };
         self.runtime.block_on(next).ok().map(Option::unwrap)
     }
 
