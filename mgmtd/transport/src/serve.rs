@@ -162,8 +162,17 @@ impl Driver {
         if self.session.is_greeted() {
             self.ender.greeted();
         }
-        while let Some(output) = self.session.poll_output() {
+        loop {
+            let output = self.session.poll_output();
             self.greet(responder).await;
+            // While that is written more may come, and ask for more to be written.
+            let Some(output) = output else {
+                if self.held.is_empty() {
+                    break;
+                }
+                self.write_held().await?;
+                continue;
+            };
             let refused = self.session.refused();
             if refused != self.refused {
                 responder.refused(refused.since(self.refused)).await;
@@ -178,8 +187,6 @@ impl Driver {
                 }
             }
         }
-        self.greet(responder).await;
-        self.write_held().await?;
         let _ = self.stream.flush().await;
         self.room.settle(self.session.held());
         Ok(None)
@@ -424,4 +431,99 @@ async fn killed(kill: &mut Option<oneshot::Receiver<CloseReason>>) -> CloseReaso
         }
     }
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::{Admission, SessionLimits};
+    use crate::connection::Transport;
+    use cats_mgmtd_netconf::{Limits, NoModules, Operation, Settings};
+    use tokio::io::{DuplexStream, duplex};
+
+    /// What a pipe takes before its reader reads, bytes.
+    const PIPE: usize = 512;
+
+    /// Answers with as much as the name of the schema that is asked for says.
+    struct Long;
+
+    impl Respond for Long {
+        async fn greeted(&mut self, _hello: Hello) {}
+
+        async fn respond(&mut self, rpc: Rpc) -> Response {
+            match rpc.operation {
+                Operation::GetSchema { identifier, .. } => {
+                    Reply::Schema("x".repeat(identifier.parse().unwrap())).into()
+                }
+                _ => Reply::Ok.into(),
+            }
+        }
+
+        async fn refused(&mut self, _more: Refusals) {}
+    }
+
+    /// The other end of a session, of which nothing is read yet.
+    fn serving() -> DuplexStream {
+        let (near, far) = duplex(PIPE);
+        let ticket = Admission::new(SessionLimits::default()).admit("ann").unwrap();
+        let connection = Connection {
+            user: "ann".to_owned(),
+            transport: Transport::Local,
+            peer: String::new(),
+            rank: Rank::default(),
+            stream: Box::new(near),
+            channel: None,
+            ticket,
+            standing: None,
+        };
+        let settings = Settings { session_id: 1, capabilities: Vec::new(), limits: Limits::default() };
+        let session = Session::new(settings, std::time::Instant::now());
+        let (_, kill) = oneshot::channel();
+        tokio::spawn(serve(connection, session, &NoModules, Long, kill));
+        far
+    }
+
+    async fn until(stream: &mut DuplexStream, wanted: &str) -> String {
+        let mut all = Vec::new();
+        while !String::from_utf8_lossy(&all).contains(wanted) {
+            let reading = timeout(Duration::from_secs(5), stream.read_buf(&mut all)).await;
+            let text = String::from_utf8_lossy(&all);
+            assert!(reading.is_ok_and(|read| read.unwrap() > 0), "no {wanted} after {text}");
+        }
+        String::from_utf8(all).unwrap()
+    }
+
+    /// One thread runs both ends.
+    #[tokio::test]
+    async fn what_comes_while_the_last_answer_waits_for_its_reader_is_answered_without_more() {
+        const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+        let mut stream = serving();
+        let hello = format!(
+            "<hello xmlns=\"{BASE}\"><capabilities><capability>{}</capability></capabilities></hello>]]>]]>",
+            "urn:ietf:params:netconf:base:1.0"
+        );
+        stream.write_all(hello.as_bytes()).await.unwrap();
+        until(&mut stream, "]]>]]>").await;
+        let schema = format!(
+            "<rpc xmlns=\"{BASE}\" message-id=\"1\"><get-schema \
+             xmlns=\"urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring\"><identifier>{}</identifier></get-schema>\
+             </rpc>]]>]]>",
+            4 * PIPE
+        );
+        stream.write_all(schema.as_bytes()).await.unwrap();
+        // The pipe is full of the answer when its first byte is here.
+        until(&mut stream, "<").await;
+        let lock = format!(
+            "<rpc xmlns=\"{BASE}\" message-id=\"2\"><lock><target><running/></target></lock></rpc>]]>]]>"
+        );
+        for message in [lock.as_str(), "<no-rpc/>]]>]]>"] {
+            stream.write_all(message.as_bytes()).await.unwrap();
+            // The session takes it meanwhile: there is nothing else to do.
+            for _ in 0..64 {
+                yield_now().await;
+            }
+        }
+        let rest = until(&mut stream, "<rpc-error>").await;
+        assert!(rest.contains("message-id=\"2\""), "{rest}");
+    }
 }
