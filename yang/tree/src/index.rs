@@ -28,6 +28,8 @@ pub(crate) struct Index {
     is_key: Vec<bool>,
     /// The data nodes of each name, by id.
     by_name: HashMap<String, Vec<NodeId>>,
+    /// The same of notifications, which stand in no datastore.
+    notices_by_name: HashMap<String, Vec<NodeId>>,
     /// Per node: the `when`s on which it depends in data.
     whens: Vec<Arc<[When]>>,
     /// Per leaf: its default; per leaf-list: its defaults.
@@ -176,6 +178,11 @@ impl Schema {
     /// The data nodes called `name`, wherever they stand, of any module, by id.
     pub fn nodes_named(&self, name: &str) -> &[NodeId] {
         self.index.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The notifications called `name`, wherever they belong, of any module, by id.
+    pub fn notices_named(&self, name: &str) -> &[NodeId] {
+        self.index.notices_by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The `when`s that decide whether a data node may exist: its own, those of the uses and augments that brought
@@ -385,6 +392,11 @@ fn index_nodes(schema: &Schema, index: &mut Index) {
     index.is_key = vec![false; count];
     for node in schema.data_nodes() {
         index.by_name.entry(node.name.clone()).or_default().push(node.id);
+    }
+    for node in schema.nodes.iter().filter(|node| node.kind == NodeKind::Notification) {
+        index.notices_by_name.entry(node.name.clone()).or_default().push(node.id);
+        // Behind the keys of the entry that it belongs to.
+        index.rank[node.id.0 as usize] = u32::MAX;
     }
     for node in &schema.nodes {
         index.data_parent[node.id.0 as usize] =

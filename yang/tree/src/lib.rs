@@ -11,7 +11,7 @@
 //! - [`view()`] is what a reader sees: defaults, subtree filters, XML and JSON
 //! - [`xpath`] reads and evaluates XPath 1.0 expressions of modules and filters
 //! - [`validate()`] checks what a single edit cannot
-//! - [`operation`] is what RPCs and actions are given and what they answer
+//! - [`operation`] is what RPCs and actions are given and what they answer, [`notice`] what is told unasked
 
 pub mod build;
 pub mod diff;
@@ -20,6 +20,7 @@ pub mod error;
 mod index;
 pub mod json;
 pub mod map;
+pub mod notice;
 pub mod operation;
 pub mod ops;
 pub mod path;

@@ -10,6 +10,8 @@ pub struct Scope {
     /// None for a namespace that the schema has not: its names meet nothing.
     prefixes: Vec<(String, Option<ModuleId>)>,
     unprefixed: Unprefixed,
+    /// Names may be those of notifications.
+    notices: bool,
 }
 
 /// What a name without a prefix means.
@@ -27,7 +29,8 @@ impl Scope {
     /// As for an expression in a module: its prefixes, and names without one in its module.
     pub fn of_expression(expression: &Expression) -> Self {
         let prefixes = expression.prefixes.iter().map(|(prefix, module)| (prefix.clone(), Some(*module)));
-        Self { prefixes: prefixes.collect(), unprefixed: Unprefixed::Module(expression.module) }
+        let unprefixed = Unprefixed::Module(expression.module);
+        Self { prefixes: prefixes.collect(), unprefixed, notices: false }
     }
 
     /// As for an expression in XML: the namespaces in scope of `element` (RFC 6241 section 8.9.5.1 says those of
@@ -38,25 +41,31 @@ impl Scope {
             let module = schema.module_by_namespace(namespace.uri());
             Some((namespace.name()?.to_owned(), module))
         });
-        Self { prefixes: bound.collect(), unprefixed: Unprefixed::Any }
+        Self { prefixes: bound.collect(), unprefixed: Unprefixed::Any, notices: false }
     }
 
     /// As [`Scope::of_element`], of the prefixes and namespaces that were in scope.
     pub fn of_namespaces(schema: &Schema, namespaces: &[(String, String)]) -> Self {
         let bound = namespaces.iter().map(|(prefix, uri)| (prefix.clone(), schema.module_by_namespace(uri)));
-        Self { prefixes: bound.collect(), unprefixed: Unprefixed::Any }
+        Self { prefixes: bound.collect(), unprefixed: Unprefixed::Any, notices: false }
     }
 
     /// The names of modules are the prefixes (RFC 8040 section 4.8.4, RFC 7951): expressions in JSON, and the
     /// canonical form of values that are expressions, such as `path` of RFC 8341.
     pub fn of_modules() -> Self {
-        Self { prefixes: Vec::new(), unprefixed: Unprefixed::Inherited }
+        Self { prefixes: Vec::new(), unprefixed: Unprefixed::Inherited, notices: false }
     }
 
     /// The same with another meaning of names without prefix.
     #[must_use]
     pub fn unprefixed(self, unprefixed: Unprefixed) -> Self {
         Self { unprefixed, ..self }
+    }
+
+    /// The same for expressions on notifications, whose names stand for these too.
+    #[must_use]
+    pub fn of_notices(self) -> Self {
+        Self { notices: true, ..self }
     }
 
     /// The module of a prefix: what the scope binds, or else the module of that name. The outer option says
@@ -112,7 +121,8 @@ impl Scope {
                 (None, Unprefixed::Any) => true,
             }
         };
-        let found = schema.nodes_named(name).iter().copied().filter(fits);
+        let notices = if self.notices { schema.notices_named(name) } else { &[] };
+        let found = schema.nodes_named(name).iter().chain(notices).copied().filter(fits);
         let mut by_parent: Vec<(Option<NodeId>, NodeId)> =
             found.map(|id| (schema.data_parent(id), id)).collect();
         by_parent.sort_by_key(|(parent, id)| (*parent, schema.rank(*id)));
