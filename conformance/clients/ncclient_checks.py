@@ -465,10 +465,87 @@ def select_dry_run(server):
         refused(lambda: session.dispatch(to_ele(flow % "")), ("missing-element",))
 
 
+NCN = "urn:ietf:params:xml:ns:yang:ietf-netconf-notifications"
+EVENT = "urn:ietf:params:xml:ns:netconf:notification:1.0"
+MANAGE = "urn:ietf:params:xml:ns:netmod:notification"
+
+
+def told(session, name, namespace=NCN):
+    """The next notification, which must be this one."""
+    notification = session.take_notification(timeout=20)
+    assert notification is not None, f"no {name} in time"
+    element = notification.notification_ele
+    assert element.tag == f"{{{EVENT}}}notification", element.tag
+    found = element.find(f"{{{namespace}}}{name}")
+    assert found is not None, f"{name} expected: {notification.notification_xml}"
+    assert element.find(f"{{{EVENT}}}eventTime").text.endswith("Z")
+    return found
+
+
+def notifications(server):
+    """N02, N04 and N08, and requests beside a subscription."""
+    with server.connect() as listener, server.connect() as session:
+        refused(lambda: listener.create_subscription(stream_name="NO-STREAM"), "bad-element", info="stream")
+        refused(lambda: listener.create_subscription(start_time="2999-01-01T00:00:00Z"), "bad-element", info="startTime")
+        listener.create_subscription(filter=("subtree", f'<netconf-config-change xmlns="{NCN}"/>'))
+        edit(session, "<knob>7</knob>" + item("a", size=3))
+        session.commit()
+        change = told(listener, "netconf-config-change")
+        by = change.find(f"{{{NCN}}}changed-by")
+        assert by.find(f"{{{NCN}}}session-id").text == session.session_id, etree.tostring(change)
+        assert by.find(f"{{{NCN}}}username").text == server.where["username"], etree.tostring(change)
+        targets = {}
+        for one in change.findall(f"{{{NCN}}}edit"):
+            target = one.find(f"{{{NCN}}}target")
+            prefix = target.text[1:].split(":")[0]
+            assert target.nsmap[prefix] == LX, etree.tostring(one)
+            targets[target.text.rsplit(":", 1)[1] if "[" not in target.text else "item"] = one
+        assert sorted(targets) == ["item", "knob"], etree.tostring(change)
+        # The session of a subscription asks and is answered meanwhile.
+        assert names(gear(listener)) == ["a"]
+        edit(listener, "<knob>8</knob>")
+        listener.commit()
+        assert told(listener, "netconf-config-change") is not None
+
+
+def notification_filters(server):
+    """A filter by XPath, and events that it does not select."""
+    with server.connect() as listener, server.connect() as session:
+        listener.create_subscription(filter=("xpath", ({"n": NCN}, "/n:netconf-config-change[n:edit/n:operation='delete']")))
+        edit(session, item("a"))
+        session.commit()
+        edit(session, item("a", operation="delete"))
+        session.commit()
+        change = told(listener, "netconf-config-change")
+        operations = [one.text for one in change.iter(f"{{{NCN}}}operation")]
+        assert operations == ["delete"], etree.tostring(change)
+
+
+def notification_replay(server):
+    """N06 and P47: every event once in the order of time, one replayComplete, and the end."""
+    with server.connect() as session:
+        for knob in range(1, 21):
+            edit(session, f"<knob>{knob}</knob>")
+            session.commit()
+    with server.connect() as listener:
+        listener.create_subscription(start_time="2020-01-01T00:00:00Z", stop_time="2020-01-02T00:00:00Z")
+        told(listener, "replayComplete", MANAGE)
+        told(listener, "notificationComplete", MANAGE)
+        listener.create_subscription(
+            start_time="2020-01-01T00:00:00Z", filter=("subtree", f'<netconf-config-change xmlns="{NCN}"/>')
+        )
+        times = []
+        for _ in range(20):
+            change = told(listener, "netconf-config-change")
+            times.append(change.getparent().find(f"{{{EVENT}}}eventTime").text)
+        assert times == sorted(times), times
+
+
 CHECKS = {check.__name__: check for check in (
     hello, get_config_filters, get_state, nmda, edit_operations, default_operations, edit_errors, choice_and_order,
     commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, url_files, get_schema,
-    unknown_operations, write_values, overlapping_services, slow_b, select_dry_run,
+    unknown_operations, write_values, overlapping_services, slow_b, select_dry_run, notifications, notification_filters,
+    notification_replay,
 )}
 
 

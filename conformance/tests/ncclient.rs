@@ -110,6 +110,23 @@ fn text_comes_back_as_it_was_written() -> Result<()> {
     check("write_values")
 }
 
+/// The cases N02, N04 and N08, of an unmodified client.
+#[test]
+fn a_commit_is_told_to_who_has_subscribed_and_may_go_on_asking() -> Result<()> {
+    check("notifications")
+}
+
+#[test]
+fn a_filter_by_xpath_lets_through_the_events_that_it_selects() -> Result<()> {
+    check("notification_filters")
+}
+
+/// The cases N06 and P47, of an unmodified client.
+#[test]
+fn what_is_kept_is_replayed_once_in_the_order_of_time() -> Result<()> {
+    check("notification_replay")
+}
+
 /// Proves CP-36.
 #[test]
 fn two_services_that_overlap_are_a_commit_error_that_names_both() -> Result<()> {

@@ -154,7 +154,8 @@ impl Core {
             | Request::Rollback { .. }
             | Request::AttachCandidate { .. }
             | Request::DropCandidate { .. }
-            | Request::Execute(_) => Needs::Nothing,
+            | Request::Execute(_)
+            | Request::Subscribe(_) => Needs::Nothing,
         }
     }
 

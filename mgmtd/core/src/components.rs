@@ -341,6 +341,11 @@ impl Components {
         self.clear_alarms_of(ours.component(), out);
     }
 
+    pub(crate) fn clear_no_events(&mut self, out: &mut VecDeque<Output>) {
+        let ours = Alarm::NoEvents { reason: String::new() };
+        self.clear_alarms_of(ours.component(), out);
+    }
+
     fn raise(&mut self, alarm: Alarm, now: Now, out: &mut VecDeque<Output>) {
         if self.alarms.insert(alarm.clone(), now.unix_us).is_none() {
             out.push_back(Output::Event(Event::AlarmRaised(alarm)));

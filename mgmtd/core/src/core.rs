@@ -4,6 +4,7 @@ use crate::ahead::Ahead;
 use crate::commit::{Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
+use crate::delivery::Delivery;
 use crate::ending::Ending;
 use crate::files::Files;
 use crate::history::History;
@@ -17,6 +18,7 @@ use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
 use crate::space::{Space, Weight};
+use crate::streams::Stream;
 use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
 use cats_yang_tree::error::{Error, in_one_answer};
 use cats_yang_tree::schema::Schema;
@@ -96,6 +98,8 @@ pub struct Core {
     pub(crate) files: Files,
     pub(crate) history: History,
     pub(crate) endings: Vec<Ending>,
+    pub(crate) delivery: Delivery,
+    pub(crate) stream: Stream,
     pub(crate) outputs: VecDeque<Output>,
     next_ticket: u64,
     pub(crate) started_us: u64,
@@ -138,6 +142,8 @@ impl Core {
             files: Files::default(),
             history: History::default(),
             endings: Vec::new(),
+            delivery: Delivery::default(),
+            stream: Stream::new(now),
             outputs,
             next_ticket: 1,
             started_us: now.unix_us,
@@ -165,7 +171,11 @@ impl Core {
             | None => None,
         };
         let waits = [self.reads.poll_timeout(), self.executions.poll_timeout(), self.detached.poll_timeout()];
-        let due = [prepare, self.confirm_timeout()];
+        let due = [
+            prepare,
+            self.confirm_timeout(),
+            self.stream.poll_timeout(|session| self.delivery.may_send(session)),
+        ];
         due.into_iter().chain(waits).flatten().min_by_key(|(due, _)| *due)
     }
 
@@ -211,7 +221,16 @@ impl Core {
         if self.sessions.get(session).is_some() {
             self.sessions.bad_hellos = self.sessions.bad_hellos.saturating_add(1);
         }
-        self.end(session, End::Dropped, now);
+        self.end(session, End::BadHello, now);
+        self.proceed(now);
+    }
+
+    /// A session ended since its peer said nothing for too long.
+    pub fn handle_timed_out(&mut self, session: SessionId, now: Now) {
+        if self.sessions.get(session).is_some() {
+            self.sessions.dropped = self.sessions.dropped.saturating_add(1);
+        }
+        self.end(session, End::TimedOut, now);
         self.proceed(now);
     }
 
@@ -293,10 +312,13 @@ impl Core {
             Request::DropCandidate { left_by } => self.drop_candidate(session, left_by).map(Some),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
             Request::Execute(call) => self.execute(session, *call, now),
+            Request::Subscribe(wanted) => self.subscribe(session, *wanted, now).map(Some),
         };
         if let Some(answer) = answer.transpose() {
             self.reply(session, answer);
         }
+        // Behind the answer to who has just subscribed.
+        self.advance_streams_of(session, now);
     }
 
     /// Time has passed.
@@ -305,6 +327,7 @@ impl Core {
         self.record_again(now);
         self.proceed(now);
         self.drop_surplus(now);
+        self.advance_events(now);
         let late = self.reads.expired(now.instant);
         for (session, answer) in late.into_iter().chain(self.executions.expired(now.instant)) {
             self.reply(session, answer);

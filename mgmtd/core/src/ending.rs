@@ -6,7 +6,7 @@ use crate::commit::Cause;
 use crate::confirmed::{Ongoing, Rollback};
 use crate::core::Core;
 use crate::output::{Event, Output};
-use crate::types::{End, Now, Reply, SessionId};
+use crate::types::{End, Now, Peer, Reply, SessionId};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 
 /// Who waits until a session has ended with all that goes with it. Each session has one request in progress, so their
@@ -79,12 +79,18 @@ impl Core {
     }
 
     pub(crate) fn end(&mut self, session: SessionId, why: End, now: Now) {
-        let Some(user) = self.sessions.get(session).map(|session| session.peer.user.clone()) else { return };
+        let Some(Peer { user, source_host, .. }) =
+            self.sessions.get(session).map(|session| session.peer.clone())
+        else {
+            return;
+        };
         let locks = self.sessions.close(session).unwrap_or_default();
         if let (Some(Some(private)), true) = (self.privates.remove(&session), why != End::Closed) {
             self.detach(session, user.clone(), private, now);
         }
         self.reads.forget(session);
+        self.delivery.forget(session);
+        self.stream.forget(session);
         self.executions.forget(session);
         self.files.forget(session);
         self.history.forget(session);
@@ -98,7 +104,7 @@ impl Core {
         }
         self.released(&locks);
         self.roll_back_if_due(now);
-        self.outputs.push_back(Output::Event(Event::SessionEnded { session, user, why }));
+        self.outputs.push_back(Output::Event(Event::SessionEnded { session, user, source_host, why }));
     }
 
     /// Does the commit on its way end with its session? What is decided does not, nor what a session that was lost

@@ -5,6 +5,7 @@ use crate::core::{Core, Facts};
 use crate::session::Counts;
 use crate::types::{Datastore, Reply, Transport};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+pub(crate) use cats_yang_tree::time::date_and_time;
 use serde_json::{Value, json};
 
 impl Core {
@@ -61,13 +62,13 @@ impl Core {
     }
 }
 
-/// The counters of RFC 6022 section 2.1.5. No session sends notifications.
+/// The counters of RFC 6022 section 2.1.5.
 fn counters(counts: Counts) -> serde_json::Map<String, Value> {
     let counters = [
         ("in-rpcs", counts.requests),
         ("in-bad-rpcs", counts.refused),
         ("out-rpc-errors", counts.errors),
-        ("out-notifications", 0),
+        ("out-notifications", counts.told),
     ];
     counters.into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect()
 }
@@ -117,40 +118,5 @@ pub(crate) fn get_schema(
             )
             .app_tag("data-not-unique"),
         ]),
-    }
-}
-
-/// A `yang:date-and-time` of microseconds since 1970-01-01T00:00:00Z.
-pub(crate) fn date_and_time(unix_us: u64) -> String {
-    let (seconds, micros) = (unix_us / 1_000_000, unix_us % 1_000_000);
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
-}
-
-/// Year, month and day of a day since 1970-01-01, by eras of 400 years that begin in March.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_as_dates() {
-        assert_eq!(date_and_time(0), "1970-01-01T00:00:00.000000Z");
-        assert_eq!(date_and_time(951_782_400_000_001), "2000-02-29T00:00:00.000001Z");
-        assert_eq!(date_and_time(1_795_995_045_123_456), "2026-11-29T23:30:45.123456Z");
-        assert_eq!(date_and_time(4_107_542_399_000_000), "2100-02-28T23:59:59.000000Z");
-        assert_eq!(date_and_time(4_107_542_400_000_000), "2100-03-01T00:00:00.000000Z");
     }
 }

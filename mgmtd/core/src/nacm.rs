@@ -7,6 +7,7 @@
 //! - what is read: [`Access::readable`], before filters, so that these select among what is readable only
 //! - what is written: [`Access::may_request`] looks at the request, [`Access::may_change`] at the difference that it
 //!   makes, [`Access::without_hidden_edits`] at the errors
+//! - what is told: [`Access::receivable`]
 //! - what is committed: [`Access::may_change`] from running to the candidate
 //! - errors of validation: [`Access::without_hidden`], [`Access::without_words`]
 
@@ -14,6 +15,7 @@ mod denial;
 mod effective;
 mod path;
 mod read;
+mod receive;
 mod request;
 mod rules;
 mod write;
@@ -22,6 +24,7 @@ pub use rules::AccessOperation;
 
 use crate::types::{Peer, Request};
 use cats_yang_tree::error::{Error, ErrorTag, ErrorType};
+use cats_yang_tree::notice::Notice;
 use cats_yang_tree::schema::{NodeId, Schema};
 use cats_yang_tree::{Branch, Data, InstancePath, Ops, Tree};
 use effective::Effective;
@@ -88,13 +91,19 @@ impl Access {
         }
     }
 
-    /// May a notification of the top level be delivered? The two that end a replay always are.
+    /// May a notification of the top level be delivered, by its name? The two that end a replay always are.
     pub fn may_receive(&self, module: &str, notification: &str) -> bool {
-        let ends =
-            module == "nc-notifications" && matches!(notification, "replayComplete" | "notificationComplete");
         match &self.0 {
             None => true,
-            Some(rules) => ends || rules.may_receive(module, notification),
+            Some(rules) => ends_replay(module, notification) || rules.may_receive(module, notification),
+        }
+    }
+
+    /// What of a notification may be delivered: none when nothing may.
+    pub fn receivable(&self, schema: &Schema, notice: &Notice) -> Option<Notice> {
+        match &self.0 {
+            Some(rules) if !is_end_of_replay(schema, notice) => rules.receivable(schema, notice),
+            Some(_) | None => Some(notice.clone()),
         }
     }
 
@@ -195,6 +204,15 @@ impl Access {
     }
 }
 
+fn is_end_of_replay(schema: &Schema, notice: &Notice) -> bool {
+    let node = schema.node(notice.notification());
+    ends_replay(&schema.module(node.module).name, &node.name)
+}
+
+fn ends_replay(module: &str, notification: &str) -> bool {
+    module == "nc-notifications" && matches!(notification, "replayComplete" | "notificationComplete")
+}
+
 /// The module and the name of an operation; none for what has no meaning here and only gets its error.
 pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static str)> {
     Some(match request {
@@ -221,6 +239,7 @@ pub(crate) fn operation_of(request: &Request) -> Option<(&'static str, &'static 
         Request::Rollback { .. } => ("cats-exec", "rollback"),
         Request::AttachCandidate { .. } => ("cats-exec", "attach-candidate"),
         Request::DropCandidate { .. } => ("cats-exec", "drop-candidate"),
+        Request::Subscribe(_) => ("notifications", "create-subscription"),
         // Judged by itself.
         Request::Execute(_) => return None,
         Request::Unsupported(_) => return None,
@@ -244,6 +263,7 @@ pub(crate) struct Nacm {
 pub(crate) struct Counters {
     pub(crate) denied_operations: u32,
     pub(crate) denied_data_writes: u32,
+    pub(crate) denied_notifications: u32,
 }
 
 impl Nacm {
@@ -270,6 +290,12 @@ impl Nacm {
         };
         *counter = counter.saturating_add(1);
         Some(denied)
+    }
+
+    /// Counts notifications that were kept from a receiver.
+    pub(crate) fn count_denied_notifications(&mut self, more: u32) {
+        let counter = &mut self.counters.denied_notifications;
+        *counter = counter.saturating_add(more);
     }
 
     /// Does the schema have access control?

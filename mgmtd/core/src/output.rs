@@ -1,5 +1,7 @@
 //! What the core wants done, in order.
 
+use crate::delivery::Message;
+use crate::notices::Logged;
 use crate::reading::Reading;
 #[cfg(doc)]
 use crate::types::Config;
@@ -48,7 +50,13 @@ pub enum Output {
     /// Make up the configurations of these revisions, on the way back from running, which has this revision:
     /// [`crate::Core::handle_recalled`].
     Recall { ticket: Ticket, revisions: Vec<u64>, running: (u64, Tree) },
-    /// Something to be logged, once.
+    /// Keep events, in their order, and let go of those before `oldest`: [`crate::Core::handle_kept`].
+    Keep { events: Vec<Arc<Logged>>, oldest: u64 },
+    /// Tell a session something unasked, in order: [`crate::Core::handle_taken`] when it is written.
+    Notify { session: SessionId, message: Message },
+    /// There may be something to tell to the session from now on, or not: it is not idle while there is.
+    Listens { session: SessionId, listens: bool },
+    /// Something to be logged, once, and then to be told: [`crate::Core::handle_event`].
     Event(Event),
 }
 
@@ -179,7 +187,7 @@ pub enum Event {
     /// A session was opened.
     SessionOpened { session: SessionId, user: String },
     /// A session ended.
-    SessionEnded { session: SessionId, user: String, why: End },
+    SessionEnded { session: SessionId, user: String, source_host: Option<String>, why: End },
     /// Running has a new revision.
     Committed { commit: CommitRecord, changes: Arc<ChangeSet> },
     /// A commit failed; candidate and running are as they were.
@@ -241,6 +249,11 @@ pub enum Alarm {
         /// Why.
         reason: String,
     },
+    /// No events are kept for those who subscribe later.
+    NoEvents {
+        /// Why.
+        reason: String,
+    },
     /// A confirmed commit was taken back, and the journal does not take it.
     Unrecorded {
         /// Its error.
@@ -254,6 +267,9 @@ const OURSELVES: &str = "cats-mgmtd";
 /// A component has one alarm at a time, and this one may stand beside the other.
 const HISTORY: &str = "cats-mgmtd history";
 
+/// And so may this one.
+const EVENTS: &str = "cats-mgmtd events";
+
 impl Alarm {
     /// The name of the component that it is about.
     pub fn component(&self) -> &str {
@@ -261,6 +277,7 @@ impl Alarm {
             Alarm::Unreachable { component } | Alarm::OutOfSync { component, .. } => component,
             Alarm::Unrecorded { .. } => OURSELVES,
             Alarm::NoHistory { .. } => HISTORY,
+            Alarm::NoEvents { .. } => EVENTS,
         }
     }
 
@@ -271,6 +288,7 @@ impl Alarm {
             Alarm::OutOfSync { .. } => "out-of-sync",
             Alarm::Unrecorded { .. } => "unrecorded",
             Alarm::NoHistory { .. } => "no-history",
+            Alarm::NoEvents { .. } => "no-event-log",
         }
     }
 
@@ -287,6 +305,10 @@ impl Alarm {
             Alarm::NoHistory { reason } => format!(
                 "no revisions are kept, so none can be compared or rolled back to: {reason}. They are all there again when \
                  there is room or the disk is repaired, which is tried each minute"
+            ),
+            Alarm::NoEvents { reason } => format!(
+                "events are kept in memory alone, so a restart loses them to those who subscribe later: {reason}. They are \
+                 all kept again when there is room or the disk is repaired, which is tried every 10 s"
             ),
             Alarm::Unrecorded { reason } => format!(
                 "the configuration before a confirmed commit is in force again, but cannot be recorded: {reason}. \

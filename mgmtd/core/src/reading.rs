@@ -2,6 +2,7 @@
 
 use crate::nacm::Access;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
+use cats_yang_tree::notice::Notice;
 use cats_yang_tree::schema::{NodeId, NodeKind, Schema};
 use cats_yang_tree::xpath::{self, Accessible, Budget, Expr, Kind, Scope, XPathError};
 use cats_yang_tree::{Defaults, InstancePath, Origins, Step, Subtree, Tree, View, view};
@@ -27,6 +28,9 @@ pub struct Selection {
 
 /// The steps that the evaluation of an XPath filter may take.
 const STEPS: u64 = 20_000_000;
+
+/// The same for one notification: there are many.
+const STEPS_OF_NOTICE: u64 = 100_000;
 
 /// A subtree filter that takes fewer steps than this is evaluated at once.
 const FEW: usize = 1_000;
@@ -104,6 +108,31 @@ impl Filter {
             found @ (Kind::String | Kind::Number | Kind::Boolean) => {
                 Err(refused(given_in, &XPathError::NotNodes { found }))
             }
+        }
+    }
+
+    /// An XPath filter of notifications, each of which it holds for or not.
+    ///
+    /// # Errors
+    /// `invalid-value` when the text is no expression.
+    pub fn of_notices(
+        schema: &Schema,
+        given_in: GivenIn,
+        select: String,
+        namespaces: Vec<(String, String)>,
+    ) -> Result<Self, Error> {
+        let scope = Scope::of_namespaces(schema, &namespaces).of_notices();
+        let expression = Expr::parse(schema, &select, scope).map_err(|error| refused(given_in, &error))?;
+        Ok(Filter::XPath(XPath { given_in, select, namespaces, expression: Arc::new(expression) }))
+    }
+
+    /// Does a notification pass it? One that it takes too long to find out of does not.
+    pub(crate) fn passes(&self, schema: &Schema, notice: &Notice) -> bool {
+        match self {
+            Filter::Subtree(filter) => notice.meets(schema, filter),
+            Filter::XPath(filter) => notice
+                .satisfies(schema, &filter.expression, &mut Budget::new(STEPS_OF_NOTICE))
+                .unwrap_or(false),
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Counts {
     pub(crate) refused: u32,
     /// Error replies sent.
     pub(crate) errors: u32,
+    /// Notifications sent.
+    pub(crate) told: u32,
 }
 
 /// One open session.

@@ -15,7 +15,8 @@ use cats_yang_tree::{Ops, Tree};
 use serde_json::{Value, json};
 
 /// The modules whose state is this daemon's own.
-const OWN: [&str; 4] = ["ietf-netconf-acm", "ietf-netconf-monitoring", "ietf-yang-library", "cats-system"];
+const OWN: [&str; 5] =
+    ["ietf-netconf-acm", "ietf-netconf-monitoring", "ietf-yang-library", "nc-notifications", "cats-system"];
 
 /// The state of our own modules that components have a part in, by module and name: the alarms of all stand in one list.
 const SHARED: (&str, &str) = ("cats-system", "alarms");
@@ -118,13 +119,15 @@ impl Core {
         if let Some(name) = top("ietf-netconf-monitoring", "netconf-state") {
             state.insert(name, self.netconf_state());
         }
+        if let Some(name) = top("nc-notifications", "netconf") {
+            state.insert(name, self.stream.to_json());
+        }
         if self.nacm.is_served() {
             let counters = self.nacm.counters;
             let nacm = json!({
                 "denied-operations": counters.denied_operations,
                 "denied-data-writes": counters.denied_data_writes,
-                // There are no subscriptions yet whose notifications could be dropped.
-                "denied-notifications": 0,
+                "denied-notifications": counters.denied_notifications,
             });
             state.insert("ietf-netconf-acm:nacm".to_owned(), nacm);
         }

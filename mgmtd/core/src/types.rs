@@ -4,6 +4,7 @@ use crate::compare::{Compare, Comparison};
 use crate::operations::Executed;
 use crate::reading::{Reading, Selection};
 use crate::secrets::{Salt, hash_passwords};
+use crate::streams::Subscribe;
 use cats_yang_tree::error::{Error, Errors, Path};
 use cats_yang_tree::operation::Call;
 use cats_yang_tree::ops::Faulty;
@@ -271,6 +272,8 @@ pub enum Request {
     },
     /// An operation that a component carries out.
     Execute(Box<Call>),
+    /// `create-subscription` of RFC 5277.
+    Subscribe(Box<Subscribe>),
 }
 
 /// `resolution-mode` of `update` (draft-ietf-netconf-privcand-09): what becomes of conflicts.
@@ -337,7 +340,8 @@ impl Request {
             | Request::Rollback { .. }
             | Request::AttachCandidate { .. }
             | Request::DropCandidate { .. }
-            | Request::Execute(_) => None,
+            | Request::Execute(_)
+            | Request::Subscribe(_) => None,
         }
     }
 }
@@ -496,6 +500,12 @@ pub enum End {
     Closed,
     /// Its transport went away.
     Dropped,
+    /// Its peer's hello was not valid.
+    BadHello,
+    /// Its peer said nothing for too long.
+    TimedOut,
+    /// It reads so slowly that events which it was not told are kept no more.
+    Behind,
     /// Another session killed it.
     Killed {
         /// The killer.

@@ -8,10 +8,10 @@ use crate::files::Files;
 use crate::limits::Limits;
 use crate::logins::Logins;
 use crate::rules::Rules;
-use crate::{oracle, recorder};
+use crate::{keeper, oracle, recorder};
 use cats_mgmtd_core::{
-    Attachment, ComponentId, Config, Core, End, Event, Kept, Now, Output, Peer, Reply, Request, SessionId,
-    Ticket,
+    Attachment, ComponentId, Config, Core, End, Event, Kept, Logged, MESSAGE_QUEUE, Message, Now, Output,
+    Peer, Reply, Request, SessionId, Taken, Ticket,
 };
 use cats_mgmtd_netconf::{CloseReason, Refusals};
 use cats_yang_tree::error::{Error, ErrorTag};
@@ -19,7 +19,9 @@ use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// The name of the engine in alarms and errors.
@@ -40,6 +42,10 @@ pub(crate) struct Opened {
     pub(crate) session: SessionId,
     /// Resolves when the session is to end from our side.
     pub(crate) kill: oneshot::Receiver<CloseReason>,
+    /// What it is told unasked.
+    pub(crate) messages: mpsc::Receiver<Message>,
+    /// There may be something to tell.
+    pub(crate) listens: Arc<AtomicBool>,
 }
 
 /// What happens around the core.
@@ -62,10 +68,17 @@ pub(crate) enum Input {
         session: SessionId,
         more: Refusals,
     },
+    Taken {
+        session: SessionId,
+        taken: Taken,
+    },
     Dropped {
         session: SessionId,
     },
     BadHello {
+        session: SessionId,
+    },
+    TimedOut {
         session: SessionId,
     },
     Unreadable {
@@ -96,6 +109,10 @@ pub(crate) enum Input {
     },
     History {
         told: Result<Vec<Kept>, String>,
+    },
+    Kept {
+        through: u64,
+        result: Result<(), String>,
     },
     State {
         ticket: Ticket,
@@ -134,6 +151,7 @@ pub(crate) enum Input {
 pub(crate) struct Workers {
     pub(crate) oracle: mpsc::Sender<oracle::Job>,
     pub(crate) recorder: mpsc::Sender<recorder::Job>,
+    pub(crate) keeper: mpsc::Sender<keeper::Job>,
     /// Those of URLs.
     pub(crate) files: Files,
     /// What they, and others, go by.
@@ -176,10 +194,13 @@ pub(crate) struct Hub {
     failed: Vec<Input>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
     answer: Option<oneshot::Sender<Reply>>,
     kill: Option<oneshot::Sender<CloseReason>>,
+    /// The core counts what is in it, so it is never full.
+    messages: mpsc::Sender<Message>,
+    listens: Arc<AtomicBool>,
 }
 
 impl Hub {
@@ -201,6 +222,7 @@ impl Hub {
     /// lost.
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
         self.core.handle_keeping(self.rules.keeping(), now());
+        self.core.handle_event_limits(self.rules.event_limits(), now());
         self.drain();
         let mut stopping = false;
         loop {
@@ -248,6 +270,7 @@ impl Hub {
             }
             Input::PrivateCandidate { session } => self.core.handle_private_candidate(session),
             Input::Refused { session, more } => self.core.handle_refused(session, more.bad_rpcs, more.rpcs),
+            Input::Taken { session, taken } => self.core.handle_taken(session, taken, now),
             Input::Dropped { session } => {
                 self.sessions.remove(&session);
                 self.core.handle_dropped(session, now);
@@ -255,6 +278,10 @@ impl Hub {
             Input::BadHello { session } => {
                 self.sessions.remove(&session);
                 self.core.handle_bad_hello(session, now);
+            }
+            Input::TimedOut { session } => {
+                self.sessions.remove(&session);
+                self.core.handle_timed_out(session, now);
             }
             Input::Unreadable { session } => self.core.handle_unreadable(session),
             Input::Validated { ticket, verdict } => self.core.handle_validated(ticket, verdict, now),
@@ -264,6 +291,7 @@ impl Hub {
             Input::Recalled { ticket, result } => self.core.handle_recalled(ticket, result),
             Input::Forgotten { before } => self.core.handle_forgotten(before),
             Input::History { told } => self.core.handle_history(told, now),
+            Input::Kept { through, result } => self.core.handle_kept(through, result, now),
             Input::State { ticket, result } => self.core.handle_state(ticket, result),
             Input::Executed { ticket, result } => self.core.handle_executed(ticket, result),
             Input::EngineAttached { component, holds, nodes, commands } => {
@@ -289,8 +317,12 @@ impl Hub {
     fn open(&mut self, peer: Peer, answer: oneshot::Sender<Result<Opened, Error>>, now: Now) {
         let opened = self.core.open_session(peer, now).map(|session| {
             let (kill, killed) = oneshot::channel();
-            self.sessions.insert(session, Open { answer: None, kill: Some(kill) });
-            Opened { session, kill: killed }
+            let (sender, messages) = mpsc::channel(MESSAGE_QUEUE);
+            let listens = Arc::<AtomicBool>::default();
+            let open =
+                Open { answer: None, kill: Some(kill), messages: sender, listens: Arc::clone(&listens) };
+            self.sessions.insert(session, open);
+            Opened { session, kill: killed, messages, listens }
         });
         if let Err(Ok(opened)) = answer.send(opened) {
             // Its connection went away meanwhile.
@@ -366,6 +398,13 @@ impl Hub {
                 self.workers.files.store(ticket, (user, url), content);
             }
             Output::Remove { ticket, user, url } => self.workers.files.remove(ticket, (user, url)),
+            Output::Notify { session, message } => self.notify(session, message),
+            Output::Listens { session, listens } => {
+                if let Some(open) = self.sessions.get(&session) {
+                    open.listens.store(listens, Ordering::Relaxed);
+                }
+            }
+            Output::Keep { events, oldest } => self.keep(events, oldest),
             Output::Event(event) => self.happened(event),
         }
     }
@@ -382,6 +421,7 @@ impl Hub {
 
     fn happened(&mut self, event: Event) {
         self.log(&event);
+        self.core.handle_event(&event, now());
         let freed = matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY)
             || matches!(&event, Event::CandidateDropped { .. });
         drop(event);
@@ -399,10 +439,33 @@ impl Hub {
         }
     }
 
+    fn keep(&mut self, events: Vec<Arc<Logged>>, oldest: u64) {
+        let through = events.last().map_or(0, |event| event.seq);
+        if self.workers.keeper.try_send(keeper::Job { events, oldest }).is_err() {
+            let result = Err("the thread that keeps them has stopped: see the log".to_owned());
+            self.failed.push(Input::Kept { through, result });
+        }
+    }
+
+    fn notify(&mut self, session: SessionId, message: Message) {
+        let Some(open) = self.sessions.get_mut(&session) else { return };
+        match open.messages.try_send(message) {
+            // A session that has ended waits for nothing.
+            Ok(()) | Err(TrySendError::Closed(_)) => {}
+            Err(TrySendError::Full(_)) => {
+                tracing::error!(%session, "more is to be told to a session than was counted, so it is ended");
+                let kill = open.kill.take();
+                let why = CloseReason::Connection("it could not be told all".to_owned());
+                drop(kill.map(|kill| kill.send(why)));
+            }
+        }
+    }
+
     fn end(&mut self, session: SessionId, why: End) {
         let reason = match why {
             End::Closed => CloseReason::CloseSession,
-            End::Dropped => CloseReason::Dropped,
+            End::Dropped | End::BadHello | End::TimedOut => CloseReason::Dropped,
+            End::Behind => CloseReason::Behind,
             End::Killed { by } => CloseReason::Killed { by: by.0 },
         };
         let kill = self.sessions.remove(&session).and_then(|open| open.kill);
@@ -422,7 +485,10 @@ impl Hub {
     fn log(&mut self, event: &Event) {
         match event {
             Event::SessionOpened { session, user } => tracing::info!(%session, user, "session opened"),
-            Event::SessionEnded { session, user, why } => {
+            Event::SessionEnded { session, user, why: End::Behind, .. } => {
+                tracing::warn!(%session, user, "a session that reads too slowly has lost events, so it is ended");
+            }
+            Event::SessionEnded { session, user, why, .. } => {
                 tracing::info!(%session, user, ?why, "session ended")
             }
             Event::Committed { commit, changes } => {
@@ -434,6 +500,7 @@ impl Hub {
                 let limits = Limits::of(self.rules.limits());
                 self.workers.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
                 self.core.handle_keeping(self.rules.keeping(), now());
+                self.core.handle_event_limits(self.rules.event_limits(), now());
             }
             Event::CommitFailed { by, errors } => {
                 tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");

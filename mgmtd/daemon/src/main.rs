@@ -12,6 +12,7 @@ mod exec;
 mod files;
 mod history;
 mod hub;
+mod keeper;
 mod limits;
 mod logins;
 mod operations;
@@ -22,6 +23,7 @@ mod retrieval;
 mod rules;
 mod session;
 mod startup;
+mod telling;
 mod waiting;
 
 use args::Args;
@@ -81,7 +83,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     std::fs::create_dir_all(&args.run_dir)
         .map_err(StartError::system(format!("cannot create {}", args.run_dir.display())))?;
     let ready_file = ReadyFile::new(&args.run_dir)?;
-    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, engine, archive } =
+    let Ready { core, rules, logins, schema, compiled, store, boot, capabilities, engine, archive, keeper } =
         startup::prepare(&args)?;
     let (sender, inputs) = hub::channel();
     let (revision, revisions) = watch::channel(store.revision());
@@ -96,10 +98,11 @@ async fn run(args: Args) -> Result<(), StartError> {
         (startup::sessions(&args), sender.clone()),
     )
     .map_err(thread("recorder"))?;
+    let (keeper, keeping) = keeper.start(sender.clone()).map_err(thread("keeper"))?;
     let (limits, limited, admission) = admission(&args, &rules);
     let files = Files::new(&args, limited, Arc::clone(&schema), sender.clone());
     let access = logins.subscribe();
-    let workers = Workers { oracle, recorder, files, limits, revision };
+    let workers = Workers { oracle, recorder, keeper, files, limits, revision };
     let hub = Hub::new(core, (rules, logins), Arc::clone(&schema), workers);
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared {
@@ -122,7 +125,7 @@ async fn run(args: Args) -> Result<(), StartError> {
     }
     ready_file.retract();
     listeners.abort();
-    shut_down(sender, hub, recording, sessions).await;
+    shut_down(sender, hub, (recording, keeping), sessions).await;
     Ok(())
 }
 
@@ -138,7 +141,7 @@ fn admission(args: &Args, rules: &Rules) -> (watch::Sender<Limits>, watch::Recei
 async fn shut_down(
     sender: HubSender,
     hub: tokio::task::JoinHandle<()>,
-    recording: std::thread::JoinHandle<()>,
+    (recording, keeping): (std::thread::JoinHandle<()>, std::thread::JoinHandle<()>),
     mut sessions: mpsc::Receiver<()>,
 ) {
     // A hub that is gone is stopped.
@@ -151,9 +154,10 @@ async fn shut_down(
     if tokio::time::timeout(GOODBYE, sessions.recv()).await.is_err() {
         tracing::warn!("some sessions did not close in time");
     }
-    let closed = tokio::task::spawn_blocking(move || recording.join().is_ok()).await;
+    let joined = move || recording.join().is_ok() && keeping.join().is_ok();
+    let closed = tokio::task::spawn_blocking(joined).await;
     if !closed.unwrap_or(false) {
-        tracing::error!("the recorder ended badly");
+        tracing::error!("the recorder or the keeper ended badly");
     }
 }
 

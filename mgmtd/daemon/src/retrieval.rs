@@ -1,6 +1,8 @@
 //! What a request reads: from the words of NETCONF to those of the core.
 
-use cats_mgmtd_core::{Compare, DefaultOperation, Filter, GivenIn, NmdaDatastore, Request, Selection};
+use cats_mgmtd_core::{
+    Compare, DefaultOperation, Filter, GivenIn, NmdaDatastore, Request, Selection, Subscribe,
+};
 use cats_mgmtd_netconf::{self as netconf, GetData, WithDefaults, names};
 use cats_yang_tree::diff::{PatchEdit, PatchPlace};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -66,6 +68,18 @@ pub(crate) fn compare(
             .map(|filter| filters.read(filter, GivenIn::XPathFilter, schema))
             .transpose()?,
     }))
+}
+
+/// `create-subscription`.
+pub(crate) fn subscribe(wanted: netconf::CreateSubscription, schema: &Schema) -> Result<Subscribe, Error> {
+    let read = |filter| match filter {
+        netconf::Filter::Subtree(element) => Filter::subtree(schema, element.as_str()),
+        netconf::Filter::XPath { select, namespaces } => {
+            Filter::of_notices(schema, GivenIn::Filter, select, namespaces)
+        }
+    };
+    let netconf::CreateSubscription { stream, filter, start_us, stop_us } = wanted;
+    Ok(Subscribe { stream, filter: filter.map(read).transpose()?, start_us, stop_us })
 }
 
 /// An edit of the answer to `compare`.

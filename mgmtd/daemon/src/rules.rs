@@ -3,7 +3,7 @@
 
 use crate::{content, engine};
 use cats_engine_core::config::{Checked, Violation};
-use cats_mgmtd_core::Keeping;
+use cats_mgmtd_core::{EventLimits, Keeping};
 use cats_yang_model::generated::cats_system::{Limits, Ssh};
 use cats_yang_model::{ApplyError, Config};
 use cats_yang_tree::error::{Error, ErrorTag, Path};
@@ -43,6 +43,13 @@ impl Rules {
             per_user: usize::from(policy.max_per_user()),
             total: usize::from(policy.max()),
         }
+    }
+
+    /// How much of the stream of events is kept.
+    pub(crate) fn event_limits(&self) -> EventLimits {
+        let log = &self.running.config().cats.system.event_log;
+        let bytes = usize::try_from(log.max_size()).unwrap_or(usize::MAX).saturating_mul(1024);
+        EventLimits { bytes, age: Duration::from_secs(u64::from(log.max_age()) * 3600) }
     }
 
     /// What is wrong with running after `changes`, at a cost that follows them.

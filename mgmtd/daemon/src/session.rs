@@ -5,6 +5,7 @@ use crate::hub::{ENGINE, HubSender, Input, Opened, now};
 use crate::operations;
 use crate::random;
 use crate::retrieval::{self, Filters};
+use crate::telling::Teller;
 use cats_mgmtd_core::{
     CommitOptions, Comparison, Config, Confirmed, Datastore, Edit, ErrorOption, Executed, Peer, ReadAs,
     Reading, Reply, Request, Resolution, SessionId, Source, Target, TestOption, Transport,
@@ -102,6 +103,7 @@ fn content_of(operation: &Operation) -> Option<&netconf::Content> {
         | Operation::CloseSession
         | Operation::KillSession { .. }
         | Operation::GetSchema { .. }
+        | Operation::CreateSubscription(_)
         | Operation::Other { .. } => None,
     }
 }
@@ -115,7 +117,7 @@ pub(crate) async fn run(mut connection: Connection, shared: Arc<Shared>) {
     let (answer, opened) = oneshot::channel();
     // A hub that is gone answers nothing.
     let _ = shared.hub.send(Input::Open { peer, answer }).await;
-    let Opened { session, kill } = match opened.await {
+    let Opened { session, kill, messages, listens } = match opened.await {
         Ok(Ok(opened)) => opened,
         Ok(Err(error)) => {
             tracing::warn!(user, %error, "a session is refused");
@@ -135,12 +137,20 @@ pub(crate) async fn run(mut connection: Connection, shared: Arc<Shared>) {
         big: Arc::clone(&big),
         filters: Filters::default(),
     };
-    let reason = serve(connection, state, shared.schema.as_ref(), responder, kill).await;
+    let teller = Teller::new(session, (messages, listens), &shared);
+    let reason = serve(connection, state, shared.schema.as_ref(), (responder, teller), kill).await;
     tracing::debug!(%session, %reason, "transport closed");
-    let ended = if matches!(reason, CloseReason::BadHello(_)) {
-        Input::BadHello { session }
-    } else {
-        Input::Dropped { session }
+    let ended = match reason {
+        CloseReason::BadHello(_) => Input::BadHello { session },
+        CloseReason::HelloTimeout | CloseReason::IdleTimeout => Input::TimedOut { session },
+        CloseReason::CloseSession
+        | CloseReason::Dropped
+        | CloseReason::Killed { .. }
+        | CloseReason::BadFraming(_)
+        | CloseReason::Behind
+        | CloseReason::Withdrawn
+        | CloseReason::Shutdown
+        | CloseReason::Connection(_) => Input::Dropped { session },
     };
     // A hub that is gone has forgotten the session.
     let _ = shared.hub.send(ended).await;
@@ -349,6 +359,9 @@ fn request_of(operation: Operation, schema: &Schema, filters: &mut Filters) -> R
         Operation::KillSession { session_id } => Request::KillSession { session: SessionId(session_id) },
         Operation::GetSchema { identifier, version, format } => {
             Request::GetSchema { identifier, version, format }
+        }
+        Operation::CreateSubscription(wanted) => {
+            Request::Subscribe(Box::new(retrieval::subscribe(*wanted, schema)?))
         }
         Operation::Other { namespace, name, xml } => {
             let own = if namespace == EXEC { exec::request(&name, xml.as_str()) } else { None };

@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::history::Archive;
+use crate::keeper::Keeper;
 use crate::logins::Logins;
 use crate::recorder::modules_of;
 use crate::rules::Rules;
@@ -87,6 +88,7 @@ pub(crate) struct Ready {
     pub(crate) capabilities: Vec<String>,
     pub(crate) engine: engine::Settings,
     pub(crate) archive: Archive,
+    pub(crate) keeper: Keeper,
 }
 
 /// Compiles the modules, opens the state directory, and restores running from it.
@@ -137,7 +139,9 @@ pub(crate) fn prepare(args: &Args) -> Result<Ready, StartError> {
     if let Some(Waiting { pending, base, .. }) = waiting {
         core.resume(pending, base, now);
     }
-    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, engine, archive })
+    let (keeper, kept) = Keeper::open(&args.state_dir, now.unix_us);
+    core.handle_kept_events(kept, rules.event_limits(), now);
+    Ok(Ready { core, rules, logins, schema, compiled, store, boot, capabilities, engine, archive, keeper })
 }
 
 fn to_engine(args: &Args, content_id: &str, datastore_id: String, schema: &Arc<Schema>) -> engine::Settings {
@@ -227,6 +231,8 @@ fn capabilities(schema: &Schema, compiled: &Compiled, args: &Args) -> Vec<String
         "candidate:1.0",
         "confirmed-commit:1.0",
         "confirmed-commit:1.1",
+        "interleave:1.0",
+        "notification:1.0",
         "private-candidate:1.0?supported-resolution-modes=revert-on-conflict,prefer-candidate,prefer-running",
         "rollback-on-error:1.0",
         "url:1.0?scheme=file",

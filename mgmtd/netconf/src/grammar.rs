@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::fragment::XmlFragment;
-use crate::names::{BASE, COMPARE, EXEC, MONITORING, NMDA, PRIVATE_CANDIDATE, WITH_DEFAULTS};
+use crate::names::{BASE, COMPARE, EXEC, MONITORING, NMDA, NOTIFICATION, PRIVATE_CANDIDATE, WITH_DEFAULTS};
 use crate::nmda;
 use crate::parameters::{Parameters, invalid_value, missing_element, no_text, string_of, word_of};
 use crate::rpc::{
@@ -10,6 +10,7 @@ use crate::rpc::{
     operation_not_supported,
 };
 use crate::scan;
+use crate::subscription;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
 use cats_yang_tree::xml::{MAX_NAMES, document, too_many_names};
 use roxmltree::{Document, Node};
@@ -169,6 +170,8 @@ fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error>
         Some(COMPARE) => {
             compare::parse(&Parameters::of(node, source), name)?.ok_or_else(|| operation_not_supported(name))
         }
+        Some(NOTIFICATION) => subscription::parse(&Parameters::of(node, source), name)?
+            .ok_or_else(|| operation_not_supported(name)),
         other => Ok(Operation::Other {
             namespace: other.unwrap_or_default().to_owned(),
             name: name.to_owned(),

@@ -23,6 +23,7 @@ mod retrieval;
 mod rpc;
 mod scan;
 mod session;
+mod subscription;
 
 pub use client::{Answer, AnswerError, Client, ClientError, ClientOutput, ClientSettings, RawReply};
 pub use compare::{Compare, Edit, comparison_xml, differences_xml};
@@ -41,3 +42,4 @@ pub use rpc::{
     Rpc, Source, Target, TestOption, operation_not_supported, unknown_namespace,
 };
 pub use session::{CloseReason, Limits, Output, Refusals, Session, Settings, refuse_session};
+pub use subscription::{CreateSubscription, NETCONF_STREAM};

@@ -12,6 +12,12 @@ pub const COMPARE: &str = "urn:ietf:params:xml:ns:yang:ietf-nmda-compare";
 pub const PRIVATE_CANDIDATE: &str = "urn:ietf:params:xml:ns:yang:ietf-netconf-private-candidate";
 /// The capability of private candidates, without its parameters.
 pub const PRIVATE_CANDIDATE_1_0: &str = "urn:ietf:params:netconf:capability:private-candidate:1.0";
+/// The namespace of `create-subscription` and of `<notification>` (RFC 5277).
+pub const NOTIFICATION: &str = cats_yang_tree::notice::NOTIFICATION;
+/// The capability of notifications (RFC 5277).
+pub const NOTIFICATION_1_0: &str = "urn:ietf:params:netconf:capability:notification:1.0";
+/// The capability of requests beside a subscription (RFC 5277 section 6).
+pub const INTERLEAVE_1_0: &str = "urn:ietf:params:netconf:capability:interleave:1.0";
 /// The namespace of the datastores' identities (RFC 8342).
 pub const DATASTORES: &str = "urn:ietf:params:xml:ns:yang:ietf-datastores";
 /// The namespace of the parameter `with-defaults` (RFC 6243).

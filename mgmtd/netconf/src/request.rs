@@ -53,6 +53,7 @@ impl Operation {
             Operation::GetSchema { identifier, version, format } => {
                 get_schema_xml(identifier, version.as_deref(), format.as_deref())
             }
+            Operation::CreateSubscription(created) => created.to_xml(),
             Operation::Other { xml, .. } => xml.as_str().to_owned(),
         }
     }

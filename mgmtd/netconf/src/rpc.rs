@@ -4,6 +4,7 @@ use crate::compare::Compare;
 use crate::fragment::XmlFragment;
 use crate::nmda::{EditData, GetData};
 use crate::retrieval::{Filter, WithDefaults};
+use crate::subscription::CreateSubscription;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
 
 /// One `<rpc>`, parsed and well formed.
@@ -131,6 +132,8 @@ pub enum Operation {
         /// Local name of the format identity, `yang` when absent.
         format: Option<String>,
     },
+    /// `<create-subscription>` of RFC 5277.
+    CreateSubscription(Box<CreateSubscription>),
     /// Any operation outside of the namespaces of RFC 6241 and RFC 6022: the daemon looks it up in its schema.
     Other {
         /// Namespace of the operation element; empty if it has none.

@@ -110,6 +110,9 @@ pub enum CloseReason {
     /// The framing was wrong.
     #[error("bad framing: {0}")]
     BadFraming(#[from] FramingError),
+    /// It did not take what it had asked to be told.
+    #[error("it read too slowly: events that it had not been told are kept no more")]
+    Behind,
     /// The user was taken out of the configuration.
     #[error("its user may not log in any more")]
     Withdrawn,
@@ -166,6 +169,8 @@ pub struct Session {
     current: Option<Current>,
     /// The reply in progress, when its data come in pieces.
     sent: Option<Sent>,
+    /// What is to be told behind it.
+    told: Vec<String>,
     refused: Refusals,
     ended: bool,
     /// The peer's hello, until it is asked for.
@@ -211,6 +216,7 @@ impl Session {
             whole: None,
             current: None,
             sent: None,
+            told: Vec::new(),
             refused: Refusals::default(),
             ended: false,
             hello: None,
@@ -277,7 +283,8 @@ impl Session {
     /// How many bytes of messages that are not requests yet it holds, and of answers that are not taken.
     pub fn held(&self) -> usize {
         let whole = self.whole.as_ref().map_or(0, Vec::capacity);
-        self.waiting.capacity() + self.decoder.held() + whole + self.unsent
+        let told: usize = self.told.iter().map(String::len).sum();
+        self.waiting.capacity() + self.decoder.held() + whole + self.unsent + told
     }
 
     /// Gives up the message that is coming in, for want of memory: the rest of it is dropped as it comes, and then it is
@@ -392,7 +399,20 @@ impl Session {
         self.last_heard = now;
         text.push_str(&end);
         self.push(encode_last(self.sending, text));
+        for message in std::mem::take(&mut self.told) {
+            self.send(vec![message]);
+        }
         self.advance();
+    }
+
+    /// Tells the peer something unasked, a `<notification>` element: before the answer to the request in progress, or
+    /// behind it once data of that are on their way. A session that is not open says nothing.
+    pub fn notify(&mut self, message: String) {
+        match self.stage {
+            Stage::Open if self.sent.is_some() => self.told.push(message),
+            Stage::Open => self.send(vec![message]),
+            Stage::Hello { .. } | Stage::Closed => {}
+        }
     }
 
     /// Ends the session from our side. The request in progress stays without answer.
@@ -401,6 +421,7 @@ impl Session {
             self.stage = Stage::Closed;
             self.current = None;
             self.sent = None;
+            self.told = Vec::new();
             self.whole = None;
             (self.waiting, self.used) = (Vec::new(), 0);
             self.outputs.push_back(Output::Closed(reason));

@@ -15,9 +15,12 @@
 //! `history.redb` keeps the way back from each of the last revisions to the one before: [`History`]. It is written after
 //! the journal, without an fdatasync of its own, and catches up from the journal after a crash; what the journal is
 //! folded into does not hold the revisions, so the history is made durable first. Recovery does without it.
+//!
+//! `events/` keeps what happened for who subscribes later: [`EventStore`]. Recovery does without that too.
 
 mod checksum;
 mod error;
+mod events;
 mod files;
 mod frame;
 mod history;
@@ -26,6 +29,7 @@ mod lock;
 mod record;
 
 pub use error::StoreError;
+pub use events::{EventStore, StoredEvent};
 pub use history::{History, HistoryLimits, Revision, RevisionHead};
 pub use record::{About, Confirm, ModuleRevision, Pending, Record, Snapshot};
 

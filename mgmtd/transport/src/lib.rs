@@ -30,6 +30,6 @@ pub use host_key::{HostKeyError, HostKeys};
 pub use local::LocalListener;
 pub use password::{PASSWORD_LIMIT, StoredPassword};
 pub use room::{FREE, Rooms};
-pub use serve::{Respond, Response, serve};
+pub use serve::{Respond, Response, Silent, Tell, serve};
 pub use ssh::SshListener;
 pub use turns::{Rank, Turn, Turns};

@@ -65,19 +65,49 @@ pub trait Respond: Send {
     fn refused(&mut self, more: Refusals) -> impl Future<Output = ()> + Send;
 }
 
+/// What the peer of one session is told unasked.
+pub trait Tell: Send {
+    /// The next message, a `<notification>` element; none for one that is not for the peer after all. While there is
+    /// none to come it does not end. The future may be dropped before its end, and nothing is lost by that.
+    fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
+
+    /// So many messages that were taken are written, or were not to be.
+    fn taken(&mut self, messages: usize) -> impl Future<Output = ()> + Send;
+
+    /// May there be messages to come? The session is not idle then, whatever it asks.
+    fn listens(&self) -> bool;
+}
+
+/// Tells nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Tell for Silent {
+    async fn next(&mut self) -> Option<String> {
+        std::future::pending().await
+    }
+
+    async fn taken(&mut self, _messages: usize) {}
+
+    fn listens(&self) -> bool {
+        false
+    }
+}
+
 /// Runs `session` over `connection` until it ends, and says why it ended. `kill` ends it from outside; dropping the
 /// sender of `kill` does nothing. Holds one reply in memory at most, or one piece of it, besides short ones that are
-/// written together, and does not parse the next request before the answer to the one before is made.
-pub async fn serve<R: Respond>(
+/// written together, and does not parse the next request before the answer to the one before is made. What `teller` has
+/// to say is written between answers: while nothing is asked, while an answer is made, and one message after each answer.
+pub async fn serve<R: Respond, T: Tell>(
     connection: Connection,
     session: Session,
     modules: &(dyn Modules + Send + Sync),
-    mut responder: R,
+    (mut responder, teller): (R, T),
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
     let Connection { stream, channel, ticket, standing, rank, .. } = connection;
     let ender = Ender { kill: Some(kill), ticket, greeted: false, standing };
-    let mut driver = Driver::new(stream, session, ender);
+    let mut driver = Driver::new(stream, session, ender, teller);
     let rooms = Arc::clone(driver.room.rooms());
     // Of the big message in progress.
     let mut turn = None;
@@ -101,6 +131,7 @@ pub async fn serve<R: Respond>(
                 if let Err(reason) = answered {
                     break reason;
                 }
+                driver.tell_one().await;
             }
             None => {
                 turn = None;
@@ -125,7 +156,10 @@ async fn finish(stream: &mut dyn Stream, channel: Option<SshChannel>, reason: &C
     }
 }
 
-struct Driver {
+struct Driver<T> {
+    teller: T,
+    /// Messages of it that are not written yet.
+    told: usize,
     stream: Box<dyn Stream>,
     session: Session,
     ender: Ender,
@@ -142,9 +176,11 @@ struct Driver {
     held: Vec<u8>,
 }
 
-impl Driver {
-    fn new(stream: Box<dyn Stream>, session: Session, ender: Ender) -> Self {
+impl<T: Tell> Driver<T> {
+    fn new(stream: Box<dyn Stream>, session: Session, ender: Ender, teller: T) -> Self {
         Self {
+            teller,
+            told: 0,
             stream,
             session,
             room: ender.ticket.room(),
@@ -167,10 +203,11 @@ impl Driver {
             self.greet(responder).await;
             // While that is written more may come, and ask for more to be written.
             let Some(output) = output else {
-                if self.held.is_empty() {
+                if self.held.is_empty() && self.told == 0 {
                     break;
                 }
                 self.write_held().await?;
+                self.settle_told().await;
                 continue;
             };
             let refused = self.session.refused();
@@ -232,6 +269,31 @@ impl Driver {
         self.write(&held).await
     }
 
+    /// What was told so far is written.
+    async fn settle_told(&mut self) {
+        let told = std::mem::take(&mut self.told);
+        if told > 0 {
+            self.teller.taken(told).await;
+        }
+    }
+
+    /// Tells what is next. It is written with what the session has to say.
+    fn tell(&mut self, message: Option<String>) {
+        self.told += 1;
+        if let Some(message) = message {
+            self.session.notify(message);
+        }
+    }
+
+    /// A message, if there is any: who asks one thing after the other is told something too.
+    async fn tell_one(&mut self) {
+        tokio::select! {
+            biased;
+            message = self.teller.next() => self.tell(message),
+            () = std::future::ready(()) => {}
+        }
+    }
+
     async fn greet<R: Respond>(&mut self, responder: &mut R) {
         if let Some(hello) = self.session.take_hello() {
             responder.greeted(hello).await;
@@ -282,7 +344,9 @@ impl Driver {
         (modules, turn): (&(dyn Modules + Send + Sync), Option<Turn<'_>>),
     ) -> Result<(), CloseReason> {
         let mut answer = pin!(responder.respond(rpc));
-        let mut written = Ok(());
+        // There may be something that was told after the answer before.
+        let mut written = self.send().await;
+        let mut late = None;
         let response = loop {
             let may_read = !self.ended && self.session.wants_input() && self.has_room();
             tokio::select! {
@@ -293,8 +357,27 @@ impl Driver {
                 }
                 response = &mut answer => break response,
                 read = self.stream.read(&mut self.buffer), if may_read => self.ended = self.took(read),
+                message = self.teller.next(), if written.is_ok() => {
+                    // An answer that was given before this was to be told stands before it.
+                    tokio::select! {
+                        biased;
+                        response = &mut answer => {
+                            late = Some(message);
+                            break response;
+                        }
+                        () = std::future::ready(()) => {}
+                    }
+                    self.tell(message);
+                    written = self.send().await;
+                }
                 // Whoever answers at once has had its turn.
-                () = yield_now(), if !self.held.is_empty() => written = self.write_held().await,
+                () = yield_now(), if written.is_ok() && (!self.held.is_empty() || self.told > 0) => {
+                    written = self.write_held().await;
+                    if written.is_ok() {
+                        let _ = self.stream.flush().await;
+                        self.settle_told().await;
+                    }
+                }
             }
         };
         drop(turn);
@@ -309,6 +392,9 @@ impl Driver {
                 }
                 self.session.end_data(Instant::now().into_std());
             }
+        }
+        if let Some(message) = late {
+            self.tell(message);
         }
         if self.ended {
             self.session.handle_eof();
@@ -334,7 +420,8 @@ impl Driver {
             // Only now, with all that was read handed over.
             return self.session.handle_eof();
         }
-        let due = self.session.poll_timeout().map(|(due, _)| Instant::from_std(due));
+        let listens = self.session.is_greeted() && self.teller.listens();
+        let due = self.session.poll_timeout().filter(|_| !listens).map(|(due, _)| Instant::from_std(due));
         let freed = self.room.rooms().freed();
         let fed = self.has_room();
         let given_up = match self.hungry {
@@ -349,6 +436,7 @@ impl Driver {
                 self.hungry = None;
                 self.ended = self.took(read);
             }
+            message = self.teller.next(), if self.session.is_greeted() => self.tell(message),
             () = freed, if !fed => {}
             () = at(given_up) => {
                 self.hungry = None;
@@ -439,7 +527,9 @@ mod tests {
     use crate::admission::{Admission, SessionLimits};
     use crate::connection::Transport;
     use cats_mgmtd_netconf::{Limits, NoModules, Operation, Settings};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::io::{DuplexStream, duplex};
+    use tokio::sync::mpsc;
 
     /// What a pipe takes before its reader reads, bytes.
     const PIPE: usize = 512;
@@ -462,8 +552,62 @@ mod tests {
         async fn refused(&mut self, _more: Refusals) {}
     }
 
+    /// Tells what comes over a channel, and counts what is written of it.
+    struct Channel {
+        messages: mpsc::Receiver<Option<String>>,
+        taken: Arc<AtomicUsize>,
+    }
+
+    impl Tell for Channel {
+        async fn next(&mut self) -> Option<String> {
+            match self.messages.recv().await {
+                Some(message) => message,
+                None => std::future::pending().await,
+            }
+        }
+
+        async fn taken(&mut self, messages: usize) {
+            self.taken.fetch_add(messages, Ordering::Relaxed);
+        }
+
+        fn listens(&self) -> bool {
+            true
+        }
+    }
+
+    fn channel() -> (mpsc::Sender<Option<String>>, Channel) {
+        let (sender, messages) = mpsc::channel(64);
+        (sender, Channel { messages, taken: Arc::default() })
+    }
+
+    /// Answers when it is told to, and says when it was asked.
+    struct Slow {
+        asked: mpsc::Sender<()>,
+        go: mpsc::Receiver<()>,
+    }
+
+    impl Respond for Slow {
+        async fn greeted(&mut self, _hello: Hello) {}
+
+        async fn respond(&mut self, _rpc: Rpc) -> Response {
+            self.asked.send(()).await.unwrap();
+            self.go.recv().await.unwrap();
+            Reply::Ok.into()
+        }
+
+        async fn refused(&mut self, _more: Refusals) {}
+    }
+
     /// The other end of a session, of which nothing is read yet.
     fn serving() -> DuplexStream {
+        serving_with(Long, Silent, Limits::default())
+    }
+
+    fn serving_with<R, T>(responder: R, teller: T, limits: Limits) -> DuplexStream
+    where
+        R: Respond + 'static,
+        T: Tell + 'static,
+    {
         let (near, far) = duplex(PIPE);
         let ticket = Admission::new(SessionLimits::default()).admit("ann").unwrap();
         let connection = Connection {
@@ -476,10 +620,10 @@ mod tests {
             ticket,
             standing: None,
         };
-        let settings = Settings { session_id: 1, capabilities: Vec::new(), limits: Limits::default() };
+        let settings = Settings { session_id: 1, capabilities: Vec::new(), limits };
         let session = Session::new(settings, std::time::Instant::now());
         let (_, kill) = oneshot::channel();
-        tokio::spawn(serve(connection, session, &NoModules, Long, kill));
+        tokio::spawn(serve(connection, session, &NoModules, (responder, teller), kill));
         far
     }
 
@@ -493,17 +637,95 @@ mod tests {
         String::from_utf8(all).unwrap()
     }
 
-    /// One thread runs both ends.
-    #[tokio::test]
-    async fn what_comes_while_the_last_answer_waits_for_its_reader_is_answered_without_more() {
-        const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
-        let mut stream = serving();
+    const BASE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";
+
+    async fn greet(stream: &mut DuplexStream) {
         let hello = format!(
             "<hello xmlns=\"{BASE}\"><capabilities><capability>{}</capability></capabilities></hello>]]>]]>",
             "urn:ietf:params:netconf:base:1.0"
         );
         stream.write_all(hello.as_bytes()).await.unwrap();
-        until(&mut stream, "]]>]]>").await;
+        until(stream, "]]>]]>").await;
+    }
+
+    fn rpc(id: u32, content: &str) -> String {
+        format!("<rpc xmlns=\"{BASE}\" message-id=\"{id}\">{content}</rpc>]]>]]>")
+    }
+
+    const DISCARD: &str = "<discard-changes/>";
+
+    fn notice(at: usize) -> Option<String> {
+        Some(format!("<n{at}/>"))
+    }
+
+    /// One thread runs both ends.
+    #[tokio::test]
+    async fn a_session_that_asks_nothing_is_told_at_once_and_what_is_written_is_counted() {
+        let (sender, channel) = channel();
+        let taken = Arc::clone(&channel.taken);
+        // Who listens is not idle.
+        let limits = Limits { idle: Some(Duration::ZERO), ..Limits::default() };
+        let mut stream = serving_with(Long, channel, limits);
+        greet(&mut stream).await;
+        sender.send(notice(0)).await.unwrap();
+        until(&mut stream, "<n0/>]]>]]>").await;
+        sender.send(None).await.unwrap();
+        sender.send(notice(1)).await.unwrap();
+        until(&mut stream, "<n1/>]]>]]>").await;
+        while taken.load(Ordering::Relaxed) < 3 {
+            yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_under_way_keeps_no_notification_waiting_and_an_answer_that_was_given_stands_first() {
+        let (sender, channel) = channel();
+        let (asked, mut was_asked) = mpsc::channel(1);
+        let (go, answering) = mpsc::channel(1);
+        let mut stream = serving_with(Slow { asked, go: answering }, channel, Limits::default());
+        greet(&mut stream).await;
+        stream.write_all(rpc(1, DISCARD).as_bytes()).await.unwrap();
+        was_asked.recv().await.unwrap();
+        sender.send(notice(0)).await.unwrap();
+        until(&mut stream, "<n0/>]]>]]>").await;
+        go.send(()).await.unwrap();
+        sender.send(notice(1)).await.unwrap();
+        let rest = until(&mut stream, "<n1/>]]>]]>").await;
+        assert!(rest.starts_with("<rpc-reply"), "{rest}");
+    }
+
+    #[tokio::test]
+    async fn who_asks_without_end_is_told_something_after_each_answer() {
+        let (sender, channel) = channel();
+        let mut stream = serving_with(Long, channel, Limits::default());
+        greet(&mut stream).await;
+        for at in 0..8 {
+            sender.send(notice(at)).await.unwrap();
+        }
+        let many: String = (0..16).map(|id| rpc(id, DISCARD)).collect();
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        tokio::spawn(async move { writer.write_all(many.as_bytes()).await });
+        let mut all = Vec::new();
+        while !String::from_utf8_lossy(&all).contains("message-id=\"15\"") {
+            assert!(reader.read_buf(&mut all).await.unwrap() > 0);
+        }
+        let text = String::from_utf8(all).unwrap();
+        assert_eq!((0..8).filter(|at| text.contains(&format!("<n{at}/>"))).count(), 8, "{text}");
+        let messages = text.split("]]>]]>").filter(|message| !message.is_empty());
+        let whole = |message: &str| {
+            message.starts_with("<n") && message.ends_with("/>")
+                || message.starts_with("<rpc-reply") && message.ends_with("</rpc-reply>")
+        };
+        // The last one may have come in part.
+        let cut: Vec<_> = messages.filter(|message| !whole(message)).collect();
+        assert!(cut.len() <= 1, "{cut:?}");
+    }
+
+    /// One thread runs both ends.
+    #[tokio::test]
+    async fn what_comes_while_the_last_answer_waits_for_its_reader_is_answered_without_more() {
+        let mut stream = serving();
+        greet(&mut stream).await;
         let schema = format!(
             "<rpc xmlns=\"{BASE}\" message-id=\"1\"><get-schema \
              xmlns=\"urn:ietf:params:xml:ns:yang:ietf-netconf-monitoring\"><identifier>{}</identifier></get-schema>\

@@ -4,7 +4,7 @@
 
 use cats_mgmtd_netconf::{CloseReason, DataOf, Limits, NoModules, Refusals, Reply, Rpc, Session, Settings};
 use cats_mgmtd_transport::{
-    Admission, Connection, LocalListener, Rank, Respond, Response, SessionLimits, serve,
+    Admission, Connection, LocalListener, Rank, Respond, Response, SessionLimits, Silent, serve,
 };
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -113,7 +113,7 @@ fn session_with(limits: Limits) -> Session {
 async fn an_answer_does_not_wait_for_a_request_behind_it_that_takes_its_time() {
     let (mut peer, connection, _dir) = peer(2).await;
     let (kill, killed) = oneshot::channel();
-    let serving = tokio::spawn(serve(connection, session(), &NoModules, Once { asked: 0 }, killed));
+    let serving = tokio::spawn(serve(connection, session(), &NoModules, (Once { asked: 0 }, Silent), killed));
     peer.set_read_timeout(Some(PATIENCE)).unwrap();
     let read = tokio::task::spawn_blocking(move || {
         let mut text = String::new();
@@ -138,7 +138,7 @@ async fn pieces_are_made_as_the_peer_takes_them_and_a_kill_ends_that() {
     let (peer, connection, _dir) = peer(1).await;
     let (made, mut pieces) = watch::channel(0);
     let (kill, killed) = oneshot::channel();
-    let serving = tokio::spawn(serve(connection, session(), &NoModules, Long { made }, killed));
+    let serving = tokio::spawn(serve(connection, session(), &NoModules, (Long { made }, Silent), killed));
     tokio::time::timeout(PATIENCE, pieces.wait_for(|made| *made >= 5)).await.unwrap().unwrap();
     kill.send(CloseReason::Killed { by: 2 }).unwrap();
     let reason = tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
@@ -160,7 +160,7 @@ async fn a_recovery_session_does_not_wait_while_the_big_message_of_another_is_ca
         connection.rank = rank;
         let (kill, killed) = oneshot::channel();
         let never = Never { asked: asked.clone() };
-        let serving = tokio::spawn(serve(connection, session_with(big), &NoModules, never, killed));
+        let serving = tokio::spawn(serve(connection, session_with(big), &NoModules, (never, Silent), killed));
         kept.push((peer, dir, kill, serving));
     }
     tokio::time::timeout(PATIENCE, seen.wait_for(|asked| *asked == 2)).await.unwrap().unwrap();

@@ -16,6 +16,7 @@ const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-netconf-acm", &[]),
     ("ietf-netconf-monitoring", &[]),
     ("ietf-netconf-nmda", &["origin", "with-defaults"]),
+    ("ietf-netconf-notifications", &[]),
     ("ietf-netconf-with-defaults", &[]),
     ("ietf-origin", &[]),
     ("ietf-routing", &[]),

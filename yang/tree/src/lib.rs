@@ -27,6 +27,7 @@ pub mod path;
 mod pattern;
 pub mod schema;
 mod size;
+pub mod time;
 pub mod tree;
 pub mod validate;
 pub mod value;

@@ -210,6 +210,15 @@ impl Effective {
         found.unwrap_or_else(|| !self.is_guarded(module, notification) && self.defaults.read)
     }
 
+    /// Do the rules about its name deny a notification?
+    pub(super) fn names_deny(&self, module: &str, notification: &str) -> bool {
+        let about = |rule: &Rule| match &rule.target {
+            Target::Notification(name) => name.matches(notification),
+            Target::Everything | Target::Operation(_) | Target::Data(_) => false,
+        };
+        self.first_match(module, AccessOperation::Read, about) == Some(false)
+    }
+
     fn first_match(
         &self,
         module: &str,

@@ -25,7 +25,7 @@ pub fn schema() -> Arc<Schema> {
     Arc::new(schema.build().unwrap())
 }
 
-fn bench(c: &mut Scope<'_>) {
+pub fn bench(c: &mut Scope<'_>) {
     c.leaf("knob", Ty::uint32());
     c.leaf("mode", Ty::string()).default("auto");
     c.leaf_list("tag", Ty::string()).user_ordered();

@@ -5,8 +5,8 @@
 
 use cats_mgmtd_core::{
     Alarm, Attachment, CommitOptions, ComponentId, Config, Core, Datastore, DefaultOperation, Edit, End,
-    ErrorOption, Event, Facts, Limits, ModuleText, Now, Output, Peer, Pending, Recorded, Reply, Request,
-    Selection, SessionId, TestOption, Ticket, Transport,
+    ErrorOption, Event, Facts, Limits, Logged, Message, ModuleText, Now, Output, Peer, Pending, Recorded,
+    Reply, Request, Selection, SessionId, Taken, TestOption, Ticket, Told, Transport,
 };
 use cats_yang_tree::build::{SchemaBuilder, Ty};
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
@@ -67,6 +67,15 @@ pub struct Node {
     pub journal: Vec<(u64, Arc<ChangeSet>)>,
     /// The confirmed commit that waits by the last record.
     pub pending: Option<Arc<Pending>>,
+    /// What sessions were told unasked.
+    pub notices: BTreeMap<SessionId, Vec<String>>,
+    /// Sessions that take nothing of it, and what is out to them.
+    pub deaf: BTreeMap<SessionId, VecDeque<Message>>,
+    pub listening: Vec<(SessionId, bool)>,
+    /// Events that are kept, if they can be, and the oldest that is wanted still.
+    pub kept: Vec<Arc<Logged>>,
+    pub oldest: u64,
+    pub disk_is_full: bool,
 }
 
 impl Node {
@@ -114,6 +123,12 @@ impl Node {
             hold_journal: false,
             journal: Vec::new(),
             pending: None,
+            notices: BTreeMap::new(),
+            deaf: BTreeMap::new(),
+            listening: Vec::new(),
+            kept: Vec::new(),
+            oldest: 0,
+            disk_is_full: false,
         };
         node.run();
         node
@@ -309,9 +324,54 @@ impl Node {
                 | Output::Recall { .. }
                 | Output::ReadState { .. }
                 | Output::Execute { .. } => self.told.push(output),
-                Output::Event(event) => self.events.push(event),
+                Output::Notify { session, message } => match self.deaf.get_mut(&session) {
+                    Some(out) => out.push_back(message),
+                    None => self.take(session, &message),
+                },
+                Output::Listens { session, listens } => self.listening.push((session, listens)),
+                Output::Keep { events, oldest } => self.keep(events, oldest),
+                Output::Event(event) => {
+                    self.core.handle_event(&event, self.now);
+                    self.events.push(event);
+                }
             }
         }
+    }
+
+    fn take(&mut self, session: SessionId, message: &Message) {
+        let mut taken = Taken { messages: 1, ..Taken::default() };
+        match message.told(&self.schema) {
+            Told::Text(text) => {
+                taken.sent = 1;
+                self.notices.entry(session).or_default().push(text);
+            }
+            Told::Unwanted => {}
+            Told::Denied => taken.denied = 1,
+        }
+        self.core.handle_taken(session, taken, self.now);
+    }
+
+    /// A session that was deaf takes what is out to it, and what comes after.
+    pub fn hear(&mut self, session: SessionId) {
+        for message in self.deaf.remove(&session).unwrap_or_default() {
+            self.take(session, &message);
+        }
+        self.run();
+    }
+
+    fn keep(&mut self, events: Vec<Arc<Logged>>, oldest: u64) {
+        let through = events.last().unwrap().seq;
+        let result = if self.disk_is_full { Err("no space left".to_owned()) } else { Ok(()) };
+        if result.is_ok() {
+            self.kept.extend(events);
+            self.oldest = oldest;
+        }
+        self.core.handle_kept(through, result, self.now);
+    }
+
+    /// What a session was told since the last time.
+    pub fn told_to(&mut self, session: SessionId) -> Vec<String> {
+        self.notices.remove(&session).unwrap_or_default()
     }
 }
 

@@ -234,6 +234,14 @@ impl Session {
         }
     }
 
+    /// The next message, which is a notification.
+    pub fn notification(&mut self) -> String {
+        match self.next() {
+            Some(ClientOutput::Reply(reply)) if reply.xml.starts_with("<notification ") => reply.xml,
+            other => panic!("{other:?}"),
+        }
+    }
+
     pub fn ask(&mut self, operation: &str) -> Answer {
         self.send(operation);
         self.receive().expect("a reply")

@@ -8,7 +8,7 @@ use cats_mgmtd_netconf::{
 };
 use cats_mgmtd_transport::{
     Access, Account, Accounts, Admission, Connection, FREE, HostKeys, LocalListener, Method, Respond,
-    Response, Rooms, SessionLimits, SshLimits, SshListener, StoredPassword, Users, serve,
+    Response, Rooms, SessionLimits, Silent, SshLimits, SshListener, StoredPassword, Users, serve,
 };
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -235,7 +235,7 @@ async fn sessions(
         let ended = Arc::clone(&ended);
         tokio::spawn(async move {
             let user = connection.user.clone();
-            let reason = serve(connection, session, &NoModules, echo, kill).await;
+            let reason = serve(connection, session, &NoModules, (echo, Silent), kill).await;
             ended.send_modify(|list| list.push((user, reason)));
         });
     }

@@ -234,6 +234,44 @@ impl Limits {
     }
 }
 
+/// The events of the stream NETCONF that are kept for subscriptions that begin in the past. The oldest
+/// go first. What is kept outlives cats-mgmtd.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventLog {
+    /// So much is kept, in memory and on disk each. Unit: kibibytes. Default: 4096.
+    pub max_size: Option<u32>,
+    /// What is older is not kept. Unit: hours. Default: 168.
+    pub max_age: Option<u32>,
+}
+
+impl crate::field::Branch for EventLog {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "max-size" => &mut self.max_size,
+            "max-age" => &mut self.max_age,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("max-size", &self.max_size), ("max-age", &self.max_age)]
+    }
+}
+
+impl EventLog {
+    /// So much is kept, in memory and on disk each. Unit: kibibytes. Default: 4096.
+    pub fn max_size(&self) -> u32 {
+        self.max_size.unwrap_or(4096)
+    }
+
+    /// What is older is not kept. Unit: hours. Default: 168.
+    pub fn max_age(&self) -> u32 {
+        self.max_age.unwrap_or(168)
+    }
+}
+
 /// Private candidates whose sessions were lost or killed with changes that are not committed. A session
 /// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
 /// stops, and so is that of a session that closes itself.
@@ -293,6 +331,9 @@ pub struct System {
     /// What clients may take up, all together. The bounds on the number of sessions, and on one message, are
     /// options of cats-mgmtd.
     pub limits: std::sync::Arc<crate::generated::cats_system::Limits>,
+    /// The events of the stream NETCONF that are kept for subscriptions that begin in the past. The oldest
+    /// go first. What is kept outlives cats-mgmtd.
+    pub event_log: std::sync::Arc<crate::generated::cats_system::EventLog>,
     /// Private candidates whose sessions were lost or killed with changes that are not committed. A session
     /// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
     /// stops, and so is that of a session that closes itself.
@@ -307,6 +348,7 @@ impl crate::field::Branch for System {
             "certificates" => &mut self.certificates,
             "ssh" => &mut self.ssh,
             "limits" => &mut self.limits,
+            "event-log" => &mut self.event_log,
             "detached-candidates" => &mut self.detached_candidates,
             _ => return None,
         })
@@ -317,6 +359,7 @@ impl crate::field::Branch for System {
             ("certificates", &self.certificates),
             ("ssh", &self.ssh),
             ("limits", &self.limits),
+            ("event-log", &self.event_log),
             ("detached-candidates", &self.detached_candidates),
         ]
     }

@@ -280,6 +280,8 @@ pub const CONFIG_LEAVES: &[&str] = &[
     "/ietf-routing:routing/ietf-cats:cats/cats-system:system/detached-candidates/keep-time",
     "/ietf-routing:routing/ietf-cats:cats/cats-system:system/detached-candidates/max",
     "/ietf-routing:routing/ietf-cats:cats/cats-system:system/detached-candidates/max-per-user",
+    "/ietf-routing:routing/ietf-cats:cats/cats-system:system/event-log/max-age",
+    "/ietf-routing:routing/ietf-cats:cats/cats-system:system/event-log/max-size",
     "/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/file-space",
     "/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/file-space-per-user",
     "/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/message-memory",
@@ -700,4 +702,8 @@ pub const STATE_LEAVES: &[&str] = &[
     "/ietf-yang-library:yang-library/module-set/name",
     "/ietf-yang-library:yang-library/schema/module-set",
     "/ietf-yang-library:yang-library/schema/name",
+    "/nc-notifications:netconf/streams/stream/description",
+    "/nc-notifications:netconf/streams/stream/name",
+    "/nc-notifications:netconf/streams/stream/replayLogCreationTime",
+    "/nc-notifications:netconf/streams/stream/replaySupport",
 ];
