@@ -329,7 +329,7 @@ impl Node {
                     None => self.take(session, &message),
                 },
                 Output::Listens { session, listens } => self.listening.push((session, listens)),
-                Output::Keep { events, oldest } => self.keep(events, oldest),
+                Output::Keep { events, oldest } => self.keep_events(events, oldest),
                 Output::Event(event) => {
                     self.core.handle_event(&event, self.now);
                     self.events.push(event);
@@ -359,7 +359,7 @@ impl Node {
         self.run();
     }
 
-    fn keep(&mut self, events: Vec<Arc<Logged>>, oldest: u64) {
+    fn keep_events(&mut self, events: Vec<Arc<Logged>>, oldest: u64) {
         let through = events.last().unwrap().seq;
         let result = if self.disk_is_full { Err("no space left".to_owned()) } else { Ok(()) };
         if result.is_ok() {
