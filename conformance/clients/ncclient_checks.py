@@ -541,11 +541,89 @@ def notification_replay(server):
         assert times == sorted(times), times
 
 
+SN = "urn:ietf:params:xml:ns:yang:ietf-subscribed-notifications"
+YP = "urn:ietf:params:xml:ns:yang:ietf-yang-push"
+PUSHED = {"sn": SN, "yp": YP, "lx": LX}
+
+
+def establish(session, trigger, selection=f'<gear xmlns="{LX}"/>'):
+    reply = session.dispatch(to_ele(
+        f'<establish-subscription xmlns="{SN}" xmlns:yp="{YP}" xmlns:ds="{DS}">'
+        "<yp:datastore>ds:running</yp:datastore>"
+        f"<yp:datastore-subtree-filter>{selection}</yp:datastore-subtree-filter>{trigger}</establish-subscription>"
+    ))
+    return etree.fromstring(reply.xml.encode()).findtext(f"{{{SN}}}id")
+
+
+def update(session, name, timeout=10):
+    """The next notification, which has that name."""
+    notification = session.take_notification(timeout=timeout)
+    assert notification is not None, f"no {name} within {timeout} s"
+    found = notification.notification_ele.find(f"{{{YP if name.startswith('push') else SN}}}{name}")
+    assert found is not None, notification.notification_xml
+    return found
+
+
+def push_on_change(server):
+    """A subscription on change: all of it first, then what changed, then nothing any more."""
+    with server.connect() as writer, server.connect() as reader:
+        edit(writer, item("a", size=1))
+        writer.commit()
+        subscription = establish(reader, "<yp:on-change/>")
+        whole = update(reader, "push-update")
+        assert whole.findtext("yp:id", namespaces=PUSHED) == subscription
+        names = whole.xpath("yp:datastore-contents/lx:gear/lx:item/lx:name/text()", namespaces=PUSHED)
+        assert names == ["a"], names
+        edit(writer, item("a", size=2) + item("b"))
+        writer.commit()
+        changes = update(reader, "push-change-update")
+        edits = changes.xpath("yp:datastore-changes/yp:yang-patch/yp:edit", namespaces=PUSHED)
+        told = [(e.findtext("yp:operation", namespaces=PUSHED), e.findtext("yp:target", namespaces=PUSHED)) for e in edits]
+        wanted = [("replace", "/lab-example:gear/item=a/size"), ("create", "/lab-example:gear/item=b")]
+        assert told == wanted, told
+        reader.dispatch(to_ele(f'<resync-subscription xmlns="{YP}"><id>{subscription}</id></resync-subscription>'))
+        whole = update(reader, "push-update")
+        names = whole.xpath("yp:datastore-contents/lx:gear/lx:item/lx:name/text()", namespaces=PUSHED)
+        assert names == ["a", "b"], names
+        delete = to_ele(f'<delete-subscription xmlns="{SN}"><id>{subscription}</id></delete-subscription>')
+        refused(lambda: writer.dispatch(delete), ("invalid-value",))
+        writer.dispatch(to_ele(f'<kill-subscription xmlns="{SN}"><id>{subscription}</id></kill-subscription>'))
+        update(reader, "subscription-terminated")
+        edit(writer, item("c"))
+        writer.commit()
+        assert reader.take_notification(timeout=1) is None
+
+
+def push_periodic(server):
+    """Periodic updates beside requests of the same session."""
+    with server.connect() as session:
+        subscription = establish(session, "<yp:periodic><yp:period>20</yp:period></yp:periodic>")
+        for _ in range(5):
+            update(session, "push-update")
+            gear(session)
+        state = session.get(filter=("subtree", f'<subscriptions xmlns="{SN}"/>')).data_ele
+        ids = state.xpath("sn:subscriptions/sn:subscription/sn:id/text()", namespaces=PUSHED)
+        assert ids == [subscription], ids
+        session.dispatch(to_ele(f'<delete-subscription xmlns="{SN}"><id>{subscription}</id></delete-subscription>'))
+
+
+def push_errors(server):
+    """What cannot be subscribed to is refused by its identity, with a hint."""
+    with server.connect() as session:
+        try:
+            establish(session, "<yp:periodic><yp:period>1</yp:period></yp:periodic>")
+        except RPCError as error:
+            assert (error.tag, error.app_tag) == ("invalid-value", "ietf-yang-push:period-unsupported"), error.xml
+            assert "period-hint>10<" in etree.tostring(error.xml).decode(), error.xml
+        else:
+            raise AssertionError("a period of 10 ms was taken")
+
+
 CHECKS = {check.__name__: check for check in (
     hello, get_config_filters, get_state, nmda, edit_operations, default_operations, edit_errors, choice_and_order,
     commit_and_discard, failed_commit, confirmed_commit, validate, locks, kill_session, close_session, copy_config, url_files, get_schema,
     unknown_operations, write_values, overlapping_services, slow_b, select_dry_run, notifications, notification_filters,
-    notification_replay,
+    notification_replay, push_on_change, push_periodic, push_errors,
 )}
 
 

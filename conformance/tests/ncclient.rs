@@ -132,3 +132,19 @@ fn what_is_kept_is_replayed_once_in_the_order_of_time() -> Result<()> {
 fn two_services_that_overlap_are_a_commit_error_that_names_both() -> Result<()> {
     check("overlapping_services")
 }
+
+/// The case Y07, of an unmodified client.
+#[test]
+fn a_subscription_on_change_is_told_of_all_then_of_changes_and_ends_when_it_is_killed() -> Result<()> {
+    check("push_on_change")
+}
+
+#[test]
+fn periodic_updates_come_between_the_replies_of_their_session() -> Result<()> {
+    check("push_periodic")
+}
+
+#[test]
+fn a_subscription_that_cannot_be_is_refused_by_its_identity_with_a_hint() -> Result<()> {
+    check("push_errors")
+}

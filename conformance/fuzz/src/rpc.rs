@@ -62,7 +62,10 @@ fn as_read(mut error: Error) -> Error {
             ErrorInfo::BadAttribute(word) | ErrorInfo::BadElement(word) | ErrorInfo::BadNamespace(word) => {
                 *word = text(&cut(word));
             }
-            ErrorInfo::SessionId(_) | ErrorInfo::NonUnique(_) | ErrorInfo::MissingChoice(_) => {}
+            ErrorInfo::SessionId(_)
+            | ErrorInfo::NonUnique(_)
+            | ErrorInfo::MissingChoice(_)
+            | ErrorInfo::Structure(_) => {}
         }
     }
     error

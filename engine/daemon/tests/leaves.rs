@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// What the management daemon consumes by itself, and its test of these leafs.
 const MANAGEMENT: &[(&str, &str)] = &[
     ("/ietf-netconf-acm:nacm/", "mgmtd/daemon/tests/access.rs"),
+    ("/ietf-subscribed-notifications:filters/", "mgmtd/daemon/tests/subscriptions.rs"),
     ("/ietf-system:system/", "mgmtd/daemon/src/logins.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/ssh/", "mgmtd/daemon/src/logins.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/", "mgmtd/daemon/src/limits.rs"),

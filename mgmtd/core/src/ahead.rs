@@ -192,6 +192,7 @@ impl Core {
             }
         }
         self.answer_endings();
+        self.look_for_changes(now);
     }
 
     /// What to come back to when the journal fails.

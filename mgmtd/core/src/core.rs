@@ -14,6 +14,7 @@ use crate::nacm::{self, Access, Nacm};
 use crate::operations::Executions;
 use crate::output::{Alarm, Event, Output};
 use crate::private::{Detached, Privates};
+use crate::push::{self, Push};
 use crate::reading::Reading;
 use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
@@ -94,6 +95,7 @@ pub struct Core {
     pub(crate) validations: BTreeMap<Ticket, Validation>,
     pub(crate) reads: Reads,
     pub(crate) executions: Executions,
+    pub(crate) push: Push,
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
     pub(crate) history: History,
@@ -139,6 +141,7 @@ impl Core {
             validations: BTreeMap::new(),
             reads: Reads::default(),
             executions: Executions::default(),
+            push: Push::default(),
             files: Files::default(),
             history: History::default(),
             endings: Vec::new(),
@@ -170,7 +173,12 @@ impl Core {
             )
             | None => None,
         };
-        let waits = [self.reads.poll_timeout(), self.executions.poll_timeout(), self.detached.poll_timeout()];
+        let waits = [
+            self.reads.poll_timeout(),
+            self.executions.poll_timeout(),
+            self.detached.poll_timeout(),
+            self.push.poll_timeout(),
+        ];
         let due = [
             prepare,
             self.confirm_timeout(),
@@ -311,6 +319,9 @@ impl Core {
             Request::AttachCandidate { left_by } => self.attach_candidate(session, left_by).map(Some),
             Request::DropCandidate { left_by } => self.drop_candidate(session, left_by).map(Some),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
+            Request::Execute(call) if push::is_ours(&self.facts.schema, &call) => {
+                self.subscription_request(session, &call, now).map(Some)
+            }
             Request::Execute(call) => self.execute(session, *call, now),
             Request::Subscribe(wanted) => self.subscribe(session, *wanted, now).map(Some),
         };
@@ -328,6 +339,7 @@ impl Core {
         self.proceed(now);
         self.drop_surplus(now);
         self.advance_events(now);
+        self.tell_subscribers(now);
         let late = self.reads.expired(now.instant);
         for (session, answer) in late.into_iter().chain(self.executions.expired(now.instant)) {
             self.reply(session, answer);
@@ -424,6 +436,7 @@ impl Core {
         for read in self.reads.lost(component) {
             self.answer_without(read);
         }
+        self.pulls_lost(component, now);
         for (session, answer) in self.executions.lost(component) {
             self.reply(session, answer);
         }

@@ -8,9 +8,10 @@ use crate::core::Core;
 use crate::nacm::Access;
 use crate::notices::Logged;
 use crate::output::Output;
+use crate::push::Update;
 use crate::reading::Filter;
 use crate::types::{Now, SessionId};
-use cats_yang_tree::notice::Notice;
+use cats_yang_tree::notice::{NOTIFICATION, Notice};
 use cats_yang_tree::schema::Schema;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -37,6 +38,8 @@ enum Content {
     Event { event: Arc<Logged>, filter: Option<Arc<Filter>>, access: Access },
     /// What is about the receiver's own subscription, which nothing keeps from it.
     Own { unix_us: u64, notice: Box<Notice> },
+    /// What a subscription to a datastore is told.
+    Update { unix_us: u64, update: Box<Update> },
 }
 
 /// What becomes of a [`Message`].
@@ -61,11 +64,23 @@ impl Message {
         Self { content: Content::Own { unix_us, notice: Box::new(notice) } }
     }
 
+    /// What a subscription to a datastore is told.
+    pub(crate) fn update(unix_us: u64, update: Update) -> Self {
+        Self { content: Content::Update { unix_us, update: Box::new(update) } }
+    }
+
     /// The text of it: access control first, so that no filter finds what may not be known.
     pub fn told(&self, schema: &Schema) -> Told {
         match &self.content {
             Content::Own { unix_us, notice } => {
                 Told::Text(notice.to_xml(schema, &crate::monitoring::date_and_time(*unix_us)))
+            }
+            Content::Update { unix_us, update } => {
+                let time = crate::monitoring::date_and_time(*unix_us);
+                let content = update.to_xml(schema);
+                Told::Text(format!(
+                    "<notification xmlns=\"{NOTIFICATION}\"><eventTime>{time}</eventTime>{content}</notification>"
+                ))
             }
             Content::Event { event, filter, access } => {
                 // What this schema does not know any more is of no use to anybody.
@@ -83,7 +98,7 @@ impl Message {
     pub fn weight(&self) -> usize {
         match &self.content {
             Content::Event { event, .. } => event.weight(),
-            Content::Own { .. } => 512,
+            Content::Own { .. } | Content::Update { .. } => 512,
         }
     }
 }
@@ -170,5 +185,6 @@ impl Core {
         self.nacm.count_denied_notifications(taken.denied);
         self.sessions.count(session, |counts| counts.told = counts.told.saturating_add(taken.sent));
         self.advance_streams(now);
+        self.tell_after_waiting(session, now);
     }
 }

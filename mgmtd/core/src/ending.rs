@@ -94,6 +94,7 @@ impl Core {
         self.executions.forget(session);
         self.files.forget(session);
         self.history.forget(session);
+        self.push.forget(session);
         self.validations.retain(|_, validation| validation.session != session);
         self.endings.retain(|ending| ending.asker != session);
         self.waiting.retain(|(waiting, _)| *waiting != session);

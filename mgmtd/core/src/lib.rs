@@ -30,6 +30,7 @@ mod operations;
 mod output;
 mod piecewise;
 mod private;
+mod push;
 mod reading;
 mod reads;
 mod secrets;
@@ -52,6 +53,7 @@ pub use output::{
     Alarm, Author, CommitRecord, ConfirmEvent, Event, Kind, Output, Pending, Recorded, WhyDropped,
 };
 pub use private::Keeping;
+pub use push::{Changes, Content as UpdateContent, LEAST_PERIOD_CS, Update, Whole};
 pub use reading::{Filter, GivenIn, Reading, Selection, XPath};
 pub use reads::READ_TIMEOUT;
 pub use secrets::{PASSWORD_LIMIT, Salt};

@@ -1,7 +1,8 @@
-//! The state of `ietf-yang-library` (RFC 8525). One module set and one schema serve all datastores. There are no
+//! The state of `ietf-yang-library` (RFC 8525), and what else does not change: `ietf-system-capabilities` (RFC 9196). One module set and one schema serve all datastores. There are no
 //! submodules: a module that includes one is not loaded.
 
 use crate::core::Facts;
+use crate::push;
 use crate::state::merge;
 use cats_yang_tree::Tree;
 use cats_yang_tree::error::Error;
@@ -17,11 +18,11 @@ pub(crate) fn tree(facts: &Facts) -> Result<Tree, Vec<Error>> {
     if !served {
         return Ok(Tree::new());
     }
-    let state = json!({
-        "ietf-yang-library:yang-library": yang_library(facts),
-        "ietf-yang-library:modules-state": modules_state(facts),
-    });
-    merge(&facts.schema, &Tree::new(), &state)
+    let mut state = Map::new();
+    state.insert("ietf-yang-library:yang-library".to_owned(), yang_library(facts));
+    state.insert("ietf-yang-library:modules-state".to_owned(), modules_state(facts));
+    state.extend(push::capabilities(facts));
+    merge(&facts.schema, &Tree::new(), &Value::Object(state))
 }
 
 /// `/yang-library`. Its content-id is the one of the capability in the hello.

@@ -29,6 +29,10 @@ pub struct Executed {
 }
 
 impl Executed {
+    pub(crate) fn of(call: Call, tree: Tree, output: Vec<u8>) -> Self {
+        Self { call, tree, output }
+    }
+
     /// The output parameters as XML elements.
     ///
     /// # Errors

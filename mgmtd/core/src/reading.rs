@@ -51,6 +51,10 @@ pub enum GivenIn {
     Filter,
     /// `<xpath-filter>` of `get-data` and `compare`.
     XPathFilter,
+    /// `<datastore-xpath-filter>` of a subscription.
+    Subscription,
+    /// `<stream-xpath-filter>` of a subscription.
+    StreamXPath,
 }
 
 impl GivenIn {
@@ -58,6 +62,8 @@ impl GivenIn {
         match self {
             GivenIn::Filter => "filter",
             GivenIn::XPathFilter => "xpath-filter",
+            GivenIn::Subscription => "datastore-xpath-filter",
+            GivenIn::StreamXPath => "stream-xpath-filter",
         }
     }
 }
@@ -69,6 +75,8 @@ pub struct XPath {
     select: String,
     namespaces: Vec<(String, String)>,
     expression: Arc<Expr>,
+    /// The steps that its evaluation may take.
+    steps: u64,
 }
 
 impl PartialEq for XPath {
@@ -103,12 +111,25 @@ impl Filter {
         match expression.kind() {
             Kind::Nodes => {
                 let expression = Arc::new(expression);
-                Ok(Filter::XPath(XPath { given_in, select, namespaces, expression }))
+                Ok(Filter::XPath(XPath { given_in, select, namespaces, expression, steps: STEPS }))
             }
             found @ (Kind::String | Kind::Number | Kind::Boolean) => {
                 Err(refused(given_in, &XPathError::NotNodes { found }))
             }
         }
+    }
+
+    /// The same, whose evaluation may take so many steps.
+    #[must_use]
+    pub(crate) fn within(self, steps: u64) -> Self {
+        match self {
+            Filter::Subtree(filter) => Filter::Subtree(filter),
+            Filter::XPath(filter) => Filter::XPath(XPath { steps, ..filter }),
+        }
+    }
+
+    pub(crate) fn is_xpath(&self) -> bool {
+        matches!(self, Filter::XPath(_))
     }
 
     /// An XPath filter of notifications, each of which it holds for or not.
@@ -123,7 +144,8 @@ impl Filter {
     ) -> Result<Self, Error> {
         let scope = Scope::of_namespaces(schema, &namespaces).of_notices();
         let expression = Expr::parse(schema, &select, scope).map_err(|error| refused(given_in, &error))?;
-        Ok(Filter::XPath(XPath { given_in, select, namespaces, expression: Arc::new(expression) }))
+        let expression = Arc::new(expression);
+        Ok(Filter::XPath(XPath { given_in, select, namespaces, expression, steps: STEPS_OF_NOTICE }))
     }
 
     /// Does a notification pass it? One that it takes too long to find out of does not.
@@ -181,7 +203,7 @@ impl XPath {
         tree: &Tree,
         accessible: Accessible,
     ) -> Result<Vec<InstancePath>, Vec<Error>> {
-        xpath::select(schema, tree, &self.expression, accessible, &mut Budget::new(STEPS))
+        xpath::select(schema, tree, &self.expression, accessible, &mut Budget::new(self.steps))
             .map_err(|error| vec![refused(self.given_in, &error)])
     }
 }

@@ -15,8 +15,17 @@ use cats_yang_tree::{Ops, Tree};
 use serde_json::{Value, json};
 
 /// The modules whose state is this daemon's own.
-const OWN: [&str; 5] =
-    ["ietf-netconf-acm", "ietf-netconf-monitoring", "ietf-yang-library", "nc-notifications", "cats-system"];
+const OWN: [&str; 9] = [
+    "cats-system",
+    "ietf-netconf-acm",
+    "ietf-netconf-monitoring",
+    "ietf-notification-capabilities",
+    "ietf-subscribed-notifications",
+    "ietf-system-capabilities",
+    "ietf-yang-library",
+    "ietf-yang-push",
+    "nc-notifications",
+];
 
 /// The state of our own modules that components have a part in, by module and name: the alarms of all stand in one list.
 const SHARED: (&str, &str) = ("cats-system", "alarms");
@@ -72,8 +81,8 @@ impl Core {
     }
 
     /// A component's state, as answer to an [`Output::ReadState`]. Whoever answers the session merges it with the rest.
-    pub fn handle_state(&mut self, ticket: Ticket, state: Result<Tree, Vec<Error>>) {
-        if self.located(ticket, &state) {
+    pub fn handle_state(&mut self, ticket: Ticket, state: Result<Tree, Vec<Error>>, now: Now) {
+        if self.located(ticket, &state) || self.pulled(ticket, &state, now) {
             return;
         }
         let Some(read) = self.reads.take(ticket) else { return };
@@ -90,7 +99,7 @@ impl Core {
         self.reply(session, answer);
     }
 
-    fn operational(
+    pub(crate) fn operational(
         &mut self,
         session: SessionId,
         state: Option<Tree>,
@@ -118,6 +127,12 @@ impl Core {
         };
         if let Some(name) = top("ietf-netconf-monitoring", "netconf-state") {
             state.insert(name, self.netconf_state());
+        }
+        if top("ietf-subscribed-notifications", "subscriptions").is_some() {
+            state.extend(self.push.report());
+        }
+        if let Some(name) = top("ietf-subscribed-notifications", "streams") {
+            state.insert(name, self.stream.to_json_of_subscriptions());
         }
         if let Some(name) = top("nc-notifications", "netconf") {
             state.insert(name, self.stream.to_json());
@@ -201,7 +216,7 @@ pub(crate) fn merge(schema: &Schema, tree: &Tree, state: &Value) -> Result<Tree,
 
 /// The paths that a component is to be asked for: none when the filter selects nothing that a component may have,
 /// an empty list for all.
-fn component_paths(schema: &Schema, filter: Option<&Filter>) -> Option<Vec<String>> {
+pub(crate) fn component_paths(schema: &Schema, filter: Option<&Filter>) -> Option<Vec<String>> {
     let holds = |node: NodeId| holds_state(schema, node);
     let Some(filter) = filter else {
         return schema.data_children_of(None).iter().any(|node| holds(*node)).then(Vec::new);

@@ -68,6 +68,8 @@ pub(crate) struct Stream {
     limits: EventLimits,
     /// Since when events are kept.
     created_us: u64,
+    /// When the last of those happened that are kept no more.
+    aged_us: Option<u64>,
     cursors: BTreeMap<SessionId, Cursor>,
     keeping: Keeping,
 }
@@ -125,17 +127,34 @@ impl Stream {
             bytes: 0,
             limits: EventLimits::default(),
             created_us: now.unix_us,
+            aged_us: None,
             cursors: BTreeMap::new(),
             keeping: Keeping { next: 1, busy: false, again: None },
         }
     }
 
-    fn first(&self) -> u64 {
+    /// The first event that is kept.
+    pub(crate) fn first(&self) -> u64 {
         self.log.front().map_or(self.next, |event| event.seq)
     }
 
-    fn get(&self, seq: u64) -> Option<&Arc<Logged>> {
+    pub(crate) fn get(&self, seq: u64) -> Option<&Arc<Logged>> {
         self.log.get(usize::try_from(seq.checked_sub(self.first())?).ok()?)
+    }
+
+    /// The event that comes next.
+    pub(crate) fn end(&self) -> u64 {
+        self.next
+    }
+
+    /// Since when all events are there: microseconds since 1970-01-01T00:00:00Z.
+    pub(crate) fn begin_us(&self) -> u64 {
+        self.aged_us.unwrap_or(self.created_us)
+    }
+
+    /// Has a session a subscription by `create-subscription`?
+    pub(crate) fn has(&self, session: SessionId) -> bool {
+        self.cursors.contains_key(&session)
     }
 
     fn push(&mut self, event: Arc<Logged>) {
@@ -158,6 +177,7 @@ impl Stream {
             && (self.bytes > self.limits.bytes || front.unix_us < oldest_us)
         {
             self.bytes -= front.weight();
+            self.aged_us = Some(front.unix_us);
             self.log.pop_front();
         }
     }
@@ -203,6 +223,20 @@ impl Stream {
         let stops = cursors.filter_map(|(_, cursor)| Some((cursor.stop?.at, "stop of events")));
         let again = self.keeping.again.map(|again| (again, "events"));
         stops.chain(again).min_by_key(|(due, _)| *due)
+    }
+
+    /// What RFC 8639 says of the stream.
+    pub(crate) fn to_json_of_subscriptions(&self) -> Value {
+        let mut stream = json!({
+            "name": NETCONF,
+            "description": "what happens to the configuration, to sessions and to this node",
+            "replay-support": [null],
+            "replay-log-creation-time": date_and_time(self.created_us),
+        });
+        if let (Some(aged_us), Some(stream)) = (self.aged_us, stream.as_object_mut()) {
+            stream.insert("replay-log-aged-time".to_owned(), json!(date_and_time(aged_us)));
+        }
+        json!({ "stream": [stream] })
     }
 
     /// What is served of the stream as state.
@@ -306,6 +340,11 @@ impl Core {
             let what = format!("there is no stream '{stream}': see /netconf/streams");
             return Err(bad_element("stream", what));
         }
+        if self.has_subscriptions(session) {
+            // RFC 8640 section 4: a session has subscriptions of one kind.
+            let what = "this session has subscriptions by <establish-subscription>: open another session";
+            return Err(vec![Error::protocol(ErrorTag::OperationNotSupported, what)]);
+        }
         check_times(start_us, stop_us, now)?;
         if self.stream.cursors.contains_key(&session) {
             let what = "this session has a subscription already: end it, or open another session";
@@ -336,11 +375,13 @@ impl Core {
         for session in sessions {
             self.advance_cursor(session, now);
         }
+        self.advance_listeners(None, now);
     }
 
     /// The same for one session.
     pub(crate) fn advance_streams_of(&mut self, session: SessionId, now: Now) {
         self.advance_cursor(session, now);
+        self.advance_listeners(Some(session), now);
     }
 
     fn advance_cursor(&mut self, session: SessionId, now: Now) {

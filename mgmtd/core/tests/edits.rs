@@ -359,7 +359,7 @@ fn state_that_takes_too_long_or_that_a_component_refuses_is_an_error_and_not_sil
     node.send(a, get(Some(COUNTERS)));
     let Some(Output::ReadState { ticket, .. }) = node.told.pop() else { panic!() };
     let error = Error::application(ErrorTag::ResourceDenied, "busy");
-    node.core.handle_state(ticket, Err(vec![error.clone()]));
+    node.core.handle_state(ticket, Err(vec![error.clone()]), node.now);
     node.pass(std::time::Duration::ZERO);
     assert_eq!(node.reply(a), Some(Reply::Errors(vec![error])));
 }

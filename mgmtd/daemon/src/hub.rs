@@ -291,8 +291,8 @@ impl Hub {
             Input::Recalled { ticket, result } => self.core.handle_recalled(ticket, result),
             Input::Forgotten { before } => self.core.handle_forgotten(before),
             Input::History { told } => self.core.handle_history(told, now),
+            Input::State { ticket, result } => self.core.handle_state(ticket, result, now),
             Input::Kept { through, result } => self.core.handle_kept(through, result, now),
-            Input::State { ticket, result } => self.core.handle_state(ticket, result),
             Input::Executed { ticket, result } => self.core.handle_executed(ticket, result),
             Input::EngineAttached { component, holds, nodes, commands } => {
                 self.engines.insert(component, commands);

@@ -9,7 +9,7 @@ use crate::path::to_modules;
 use crate::rpc::Operation;
 use crate::scan;
 use crate::session::{CloseReason, Limits};
-use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Path, Structure, StructureLeaf};
 use roxmltree::{Document, Node};
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -346,8 +346,27 @@ fn read_info(node: Node<'_, '_>, modules: &dyn Modules) -> Option<ErrorInfo> {
         (Some(BASE), "session-id") => text().parse().ok().map(ErrorInfo::SessionId),
         (Some(YANG), "non-unique") => Some(ErrorInfo::NonUnique(path_of(node, modules))),
         (Some(YANG), "missing-choice") => Some(ErrorInfo::MissingChoice(text())),
-        _ => None,
+        (Some(namespace), name) if namespace != BASE && namespace != YANG => {
+            let module = modules.by_namespace(namespace)?.to_owned();
+            let leafs = node
+                .children()
+                .filter(Node::is_element)
+                .map(|leaf| (leaf.tag_name().name().to_owned(), structure_leaf(leaf, modules)));
+            let structure = Structure { module, name: name.to_owned(), leafs: leafs.collect() };
+            Some(ErrorInfo::Structure(Box::new(structure)))
+        }
+        (Some(_) | None, _) => None,
     }
+}
+
+/// What begins with the prefix of a module is taken for an identity.
+fn structure_leaf(leaf: Node<'_, '_>, modules: &dyn Modules) -> StructureLeaf {
+    let text = leaf.text().unwrap_or_default().trim();
+    let identity = text.split_once(':').and_then(|(prefix, name)| {
+        let module = modules.by_namespace(leaf.lookup_namespace_uri(Some(prefix))?)?;
+        Some(StructureLeaf::Identity(format!("{module}:{name}")))
+    });
+    identity.unwrap_or_else(|| StructureLeaf::Text(text.to_owned()))
 }
 
 fn tag_of(text: &str) -> Option<ErrorTag> {

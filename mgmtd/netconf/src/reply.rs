@@ -3,8 +3,9 @@
 use crate::modules::Modules;
 use crate::names::{BASE, MONITORING, NMDA, YANG};
 use crate::path::{self, Prefixed};
+use crate::retrieval::attribute;
 use crate::rpc::Echo;
-use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, Path, in_one_answer};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, Path, Structure, StructureLeaf, in_one_answer};
 use std::borrow::Cow;
 
 /// What a request is answered with.
@@ -193,8 +194,29 @@ fn write_info(out: &mut String, info: &ErrorInfo, modules: &dyn Modules) {
             out.push_str(&format!("<missing-choice xmlns=\"{YANG}\">{name}</missing-choice>"));
             return;
         }
+        ErrorInfo::Structure(structure) => return write_structure(out, structure, modules),
     };
     out.push_str(&format!("<{name}>{}</{name}>", escape_text(cut(value))));
+}
+
+/// A structure of a module that is not known says nothing to its reader, and is left out.
+fn write_structure(out: &mut String, Structure { module, name, leafs }: &Structure, modules: &dyn Modules) {
+    let Some((_, namespace)) = modules.by_name(module) else { return };
+    out.push_str(&format!("<{name} xmlns=\"{}\">", attribute(namespace)));
+    for (leaf, value) in leafs {
+        match value {
+            StructureLeaf::Text(text) => {
+                out.push_str(&format!("<{leaf}>{}</{leaf}>", escape_text(cut(text))));
+            }
+            StructureLeaf::Identity(identity) => {
+                let Some((module, identity)) = identity.split_once(':') else { continue };
+                let Some((prefix, namespace)) = modules.by_name(module) else { continue };
+                let namespace = attribute(namespace);
+                out.push_str(&format!("<{leaf} xmlns:{prefix}=\"{namespace}\">{prefix}:{identity}</{leaf}>"));
+            }
+        }
+    }
+    out.push_str(&format!("</{name}>"));
 }
 
 /// Text for XML 1.0: markup escaped, and characters that XML cannot hold replaced by U+FFFD. A carriage return is

@@ -20,8 +20,10 @@ const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-netconf-with-defaults", &[]),
     ("ietf-origin", &[]),
     ("ietf-routing", &[]),
+    ("ietf-subscribed-notifications", &["encode-xml", "replay", "subtree", "xpath"]),
     ("ietf-system", &["authentication", "local-users"]),
     ("ietf-yang-library", &[]),
+    ("ietf-yang-push", &["on-change"]),
 ];
 
 /// Of ours, those that hold only types and extensions.

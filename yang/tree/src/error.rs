@@ -60,6 +60,28 @@ pub enum ErrorInfo {
     NonUnique(Path),
     /// RFC 7950 section 15.6: the choice that lacks a case.
     MissingChoice(String),
+    /// A structure that a module defines for its errors.
+    Structure(Box<Structure>),
+}
+
+/// Data in an error that stand in no datastore, such as `yang-data` of RFC 8040 section 8: a container of leafs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Structure {
+    /// The module that defines it.
+    pub module: String,
+    /// Its name.
+    pub name: String,
+    /// Its leafs by their names, in order.
+    pub leafs: Vec<(String, StructureLeaf)>,
+}
+
+/// The value of a leaf of a [`Structure`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StructureLeaf {
+    /// Any text, a number too.
+    Text(String),
+    /// `module:identity`.
+    Identity(String),
 }
 
 /// A place in a data tree, as an instance-identifier in the RFC 7951 form: module names instead of prefixes,

@@ -98,16 +98,33 @@ impl Call {
     /// # Errors
     /// What is wrong with it, with paths into the operation.
     pub fn judged(&self, schema: &Schema, tree: &Tree) -> Result<String, Vec<Error>> {
+        let filled = self.filled(schema, tree)?;
+        let name = format!("{}:input", schema.module_of(self.halves.input).name);
+        let input = json::branch(schema, &filled, Some(self.halves.input));
+        Ok(Json::Object(Map::from_iter([(name, input)])).to_string())
+    }
+
+    /// As [`Call::judged`], as data: the parameters are at the top.
+    ///
+    /// # Errors
+    /// As [`Call::judged`].
+    pub fn parameters(&self, schema: &Schema, tree: &Tree) -> Result<Tree, Vec<Error>> {
+        self.filled(schema, tree).map(|filled| Tree::from_root(Arc::new(filled)))
+    }
+
+    /// The schema node that the parameters stand below.
+    pub fn input(&self) -> NodeId {
+        self.halves.input
+    }
+
+    fn filled(&self, schema: &Schema, tree: &Tree) -> Result<Branch, Vec<Error>> {
         let given = self.given.as_ref().map_err(Clone::clone)?;
         let (whole, place) = self.placed(schema, tree, self.halves.input, given)?;
         let wrong = parameters::check(schema, &whole, &place, given);
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let filled = Filler { schema, whole: &whole }.branch(self.halves.input, given, &place);
-        let name = format!("{}:input", schema.module_of(self.halves.input).name);
-        let input = json::branch(schema, &filled, Some(self.halves.input));
-        Ok(Json::Object(Map::from_iter([(name, input)])).to_string())
+        Ok(Filler { schema, whole: &whole }.branch(self.halves.input, given, &place))
     }
 
     /// Reads the output, an object of RFC 7951 like `{"module:output": {…}}` or nothing, beside the data that the

@@ -101,7 +101,8 @@ impl Effective {
             | ErrorInfo::BadElement(_)
             | ErrorInfo::BadNamespace(_)
             | ErrorInfo::SessionId(_)
-            | ErrorInfo::MissingChoice(_) => None,
+            | ErrorInfo::MissingChoice(_)
+            | ErrorInfo::Structure(_) => None,
         });
         let mut paths = error.path.iter().chain(unique);
         paths.any(|path| self.parse(path).is_none_or(|path| !self.sees(&path.steps)))

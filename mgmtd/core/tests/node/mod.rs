@@ -218,7 +218,7 @@ impl Node {
     /// A component's state, as answer to a question.
     pub fn state(&mut self, ticket: Ticket, state: serde_json::Value) {
         let ops = Ops::from_state_json(&self.schema, &state).unwrap();
-        self.core.handle_state(ticket, cats_yang_tree::edit(&Tree::new(), &self.schema, ops));
+        self.core.handle_state(ticket, cats_yang_tree::edit(&Tree::new(), &self.schema, ops), self.now);
     }
 
     pub fn rejected(&mut self, component: u32, errors: Vec<Error>) {

@@ -63,14 +63,20 @@ impl ChangeSet {
     }
 }
 
+impl Change {
+    /// The operation of the edit that it is.
+    pub fn operation(&self) -> PatchOperation {
+        match (&self.kind, &self.position) {
+            (ChangeKind::Create { .. }, Some(_)) => PatchOperation::Insert,
+            (ChangeKind::Create { .. }, None) => PatchOperation::Create,
+            (ChangeKind::Delete { .. }, _) => PatchOperation::Delete,
+            (ChangeKind::Replace { .. }, _) => PatchOperation::Replace,
+            (ChangeKind::Move, _) => PatchOperation::Move,
+        }
+    }
+}
+
 fn edit(schema: &Schema, change: &Change) -> PatchEdit {
-    let operation = match (&change.kind, &change.position) {
-        (ChangeKind::Create { .. }, Some(_)) => PatchOperation::Insert,
-        (ChangeKind::Create { .. }, None) => PatchOperation::Create,
-        (ChangeKind::Delete { .. }, _) => PatchOperation::Delete,
-        (ChangeKind::Replace { .. }, _) => PatchOperation::Replace,
-        (ChangeKind::Move, _) => PatchOperation::Move,
-    };
     let place = change.position.as_ref().map(|position| match position {
         Position::First => PatchPlace::First,
         Position::After(key) => {
@@ -83,7 +89,7 @@ fn edit(schema: &Schema, change: &Change) -> PatchEdit {
     });
     let xml = |payload: Option<&Payload>| element(schema, &change.path, payload?);
     PatchEdit {
-        operation,
+        operation: change.operation(),
         target: api_path(schema, &change.path),
         place,
         value: xml(change.new_payload()),
