@@ -114,3 +114,16 @@ fn what_a_person_does_wrong_is_told_with_its_place_and_the_session_goes_on() -> 
         ],
     )
 }
+
+/// The case N08, as a person sees it who has subscribed.
+#[test]
+fn who_has_subscribed_sees_the_changes_between_the_answers() -> Result<()> {
+    let server = Server::start("console-notifications")?;
+    let script =
+        ["create-subscription", "set --db candidate /lx:gear/knob=5", "commit", "get-config", "get-config"];
+    let replies = netconf_console(&server, &script)?;
+    assert!(replies[0].contains("<ok") && replies[2].contains("<ok"), "{replies:?}");
+    let seen = replies.concat();
+    assert!(seen.contains("<netconf-config-change") && seen.contains(":knob</target>"), "{seen}");
+    Ok(())
+}
