@@ -18,7 +18,7 @@ requirements=$root/conformance/python-requirements.txt
 nextest_version=0.9.143
 
 build_packages="cmake gcc g++ make pkg-config libpcre2-dev ca-certificates python3 python3-venv"
-test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client curl procps tmux clang libbpf-dev libelf-dev zlib1g-dev yangcli"
+test_packages="iproute2 nftables tshark tcpdump ethtool openssh-client openssl curl procps tmux clang libbpf-dev libelf-dev zlib1g-dev yangcli"
 # Programs that tests start themselves; their own services are neither started nor enabled.
 test_peers="mosquitto"
 bench_peers="netconfd openssh-server"

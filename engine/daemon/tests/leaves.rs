@@ -15,6 +15,8 @@ const MANAGEMENT: &[(&str, &str)] = &[
     ("/ietf-subscribed-notifications:filters/", "mgmtd/daemon/tests/subscriptions.rs"),
     ("/ietf-system:system/", "mgmtd/daemon/src/logins.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/ssh/", "mgmtd/daemon/src/logins.rs"),
+    ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/tls/", "mgmtd/daemon/src/transports.rs"),
+    ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/call-home/", "mgmtd/daemon/src/transports.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/", "mgmtd/daemon/src/limits.rs"),
     (
         "/ietf-routing:routing/ietf-cats:cats/cats-system:system/detached-candidates/",

@@ -346,6 +346,30 @@ impl Components {
         self.clear_alarms_of(ours.component(), out);
     }
 
+    /// Lets the `wanted` ones stand and no others of their component. One that differs only in its words stays as it is.
+    pub(crate) fn stand(
+        &mut self,
+        component: &str,
+        wanted: Vec<Alarm>,
+        now: Now,
+        out: &mut VecDeque<Output>,
+    ) {
+        let same = |a: &Alarm, b: &Alarm| a.kind() == b.kind() && a.resource() == b.resource();
+        let standing: Vec<Alarm> =
+            self.alarms.keys().filter(|alarm| alarm.component() == component).cloned().collect();
+        for alarm in &standing {
+            if !wanted.iter().any(|other| same(alarm, other)) {
+                self.alarms.remove(alarm);
+                out.push_back(Output::Event(Event::AlarmCleared(alarm.clone())));
+            }
+        }
+        for alarm in wanted {
+            if !standing.iter().any(|other| same(&alarm, other)) {
+                self.raise(alarm, now, out);
+            }
+        }
+    }
+
     fn raise(&mut self, alarm: Alarm, now: Now, out: &mut VecDeque<Output>) {
         if self.alarms.insert(alarm.clone(), now.unix_us).is_none() {
             out.push_back(Output::Event(Event::AlarmRaised(alarm)));

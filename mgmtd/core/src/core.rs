@@ -1,6 +1,7 @@
 //! The state machine: sessions, datastores and the requests on them.
 
 use crate::ahead::Ahead;
+use crate::call_home::CallHome;
 use crate::commit::{Commit, Stage};
 use crate::components::{Components, Refused};
 use crate::confirmed::Ongoing;
@@ -99,6 +100,7 @@ pub struct Core {
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
     pub(crate) history: History,
+    pub(crate) call_home: CallHome,
     pub(crate) endings: Vec<Ending>,
     pub(crate) delivery: Delivery,
     pub(crate) stream: Stream,
@@ -144,6 +146,7 @@ impl Core {
             push: Push::default(),
             files: Files::default(),
             history: History::default(),
+            call_home: CallHome::default(),
             endings: Vec::new(),
             delivery: Delivery::default(),
             stream: Stream::new(now),

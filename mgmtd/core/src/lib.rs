@@ -10,6 +10,7 @@
 //! running as they were. While the journal is written, further commits are decided upon what is being written. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
 
 mod ahead;
+mod call_home;
 mod commit;
 mod compare;
 mod components;
@@ -41,6 +42,7 @@ mod streams;
 mod types;
 
 pub use crate::core::{Core, Facts, ModuleText};
+pub use call_home::Called;
 pub use commit::PREPARE_TIMEOUT;
 pub use compare::{Compare, Comparison};
 pub use confirmed::RECORD_AGAIN;

@@ -18,6 +18,7 @@ impl Core {
                     "session-id": id.0,
                     "transport": match session.peer.transport {
                         Transport::Ssh => "ietf-netconf-monitoring:netconf-ssh",
+                        Transport::Tls => "ietf-netconf-monitoring:netconf-tls",
                         Transport::Local => "cats-system:netconf-local",
                     },
                     "username": session.peer.user,

@@ -259,6 +259,18 @@ pub enum Alarm {
         /// Its error.
         reason: String,
     },
+    /// A client that is to be called cannot be reached.
+    CannotCall {
+        /// Its name.
+        client: String,
+        /// What the last attempt failed by, before the alarm was raised.
+        reason: String,
+    },
+    /// Clients cannot come over TLS, or not by the certificates that are there now.
+    TlsFailed {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The name of this program in alarms about itself.
@@ -267,8 +279,10 @@ const OURSELVES: &str = "cats-mgmtd";
 /// A component has one alarm at a time, and this one may stand beside the other.
 const HISTORY: &str = "cats-mgmtd history";
 
-/// And so may this one.
+/// And so may these.
 const EVENTS: &str = "cats-mgmtd events";
+const CALL_HOME: &str = "cats-mgmtd call-home";
+const TLS: &str = "cats-mgmtd tls";
 
 impl Alarm {
     /// The name of the component that it is about.
@@ -278,10 +292,25 @@ impl Alarm {
             Alarm::Unrecorded { .. } => OURSELVES,
             Alarm::NoHistory { .. } => HISTORY,
             Alarm::NoEvents { .. } => EVENTS,
+            Alarm::CannotCall { .. } => CALL_HOME,
+            Alarm::TlsFailed { .. } => TLS,
         }
     }
 
-    /// What kind of condition it is; the component itself is what it is about.
+    /// What it is about.
+    pub fn resource(&self) -> &str {
+        match self {
+            Alarm::CannotCall { client, .. } => client,
+            Alarm::Unreachable { .. }
+            | Alarm::OutOfSync { .. }
+            | Alarm::NoHistory { .. }
+            | Alarm::NoEvents { .. }
+            | Alarm::Unrecorded { .. }
+            | Alarm::TlsFailed { .. } => self.component(),
+        }
+    }
+
+    /// What kind of condition it is.
     pub fn kind(&self) -> &'static str {
         match self {
             Alarm::Unreachable { .. } => "unreachable",
@@ -289,6 +318,8 @@ impl Alarm {
             Alarm::Unrecorded { .. } => "unrecorded",
             Alarm::NoHistory { .. } => "no-history",
             Alarm::NoEvents { .. } => "no-event-log",
+            Alarm::CannotCall { .. } => "cannot-call",
+            Alarm::TlsFailed { .. } => "tls-failed",
         }
     }
 
@@ -309,6 +340,14 @@ impl Alarm {
             Alarm::NoEvents { reason } => format!(
                 "events are kept in memory alone, so a restart loses them to those who subscribe later: {reason}. They are \
                  all kept again when there is room or the disk is repaired, which is tried every 10 s"
+            ),
+            Alarm::CannotCall { client, reason } => format!(
+                "the client {client} cannot be reached at any of its endpoints: {reason}. It is called on: see that it \
+                 listens there, and its state below call-home in cats-system"
+            ),
+            Alarm::TlsFailed { reason } => format!(
+                "NETCONF over TLS is not served as configured: {reason}. It is tried again when the files or the \
+                 configuration change, and every few seconds"
             ),
             Alarm::Unrecorded { reason } => format!(
                 "the configuration before a confirmed commit is in force again, but cannot be recorded: {reason}. \

@@ -164,6 +164,12 @@ impl Core {
                 system.insert("history".to_owned(), json!({ "revision": revisions }));
             }
         }
+        if system_node(schema, "call-home").is_some_and(|node| may_select(schema, filter, node)) {
+            let clients = self.call_home.clients();
+            if !clients.is_empty() {
+                system.insert("call-home".to_owned(), json!({ "client": clients }));
+            }
+        }
         if !system.is_empty() {
             let system = json!({ "ietf-cats:cats": { "cats-system:system": system } });
             state.insert("ietf-routing:routing".to_owned(), system);
@@ -177,7 +183,7 @@ impl Core {
             json!({
                 "component": alarm.component(),
                 "alarm-type": alarm.kind(),
-                "resource": alarm.component(),
+                "resource": alarm.resource(),
                 "alarm-text": alarm.text(),
                 "time-created": date_and_time(since_us),
             })

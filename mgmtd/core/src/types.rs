@@ -74,6 +74,8 @@ pub struct Peer {
 pub enum Transport {
     /// NETCONF over SSH (RFC 6242).
     Ssh,
+    /// NETCONF over TLS (RFC 7589).
+    Tls,
     /// The local socket, authenticated by the peer's uid.
     Local,
 }
@@ -83,6 +85,7 @@ impl Transport {
     pub fn name(self) -> &'static str {
         match self {
             Transport::Ssh => "ssh",
+            Transport::Tls => "tls",
             Transport::Local => "local",
         }
     }

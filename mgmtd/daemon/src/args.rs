@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Listen for NETCONF over SSH (RFC 6242, whose port is 830); also by socket activation
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) ssh: Option<SocketAddr>,
+    /// Listen for NETCONF over TLS (RFC 7589, whose port is 6513), with the files that cats-system names
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) tls: Option<SocketAddr>,
     /// An administrator, whom no rule of access control stops, and the file of public keys that open a session;
     /// repeatable
     #[arg(long, value_name = "NAME:AUTHORIZED_KEYS_FILE", value_parser = parse_user)]

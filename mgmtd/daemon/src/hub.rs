@@ -8,12 +8,14 @@ use crate::files::Files;
 use crate::limits::Limits;
 use crate::logins::Logins;
 use crate::rules::Rules;
+use crate::transports::{self, Configured};
 use crate::{keeper, oracle, recorder};
 use cats_mgmtd_core::{
     Attachment, ComponentId, Config, Core, End, Event, Kept, Logged, MESSAGE_QUEUE, Message, Now, Output,
     Peer, Reply, Request, SessionId, Taken, Ticket,
 };
 use cats_mgmtd_netconf::{CloseReason, Refusals};
+use cats_mgmtd_transport::CallHomeStates;
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
@@ -144,6 +146,12 @@ pub(crate) enum Input {
     EngineLoaded {
         component: ComponentId,
     },
+    CallHome {
+        states: CallHomeStates,
+    },
+    Tls {
+        problem: Option<String>,
+    },
     Stop,
 }
 
@@ -156,6 +164,8 @@ pub(crate) struct Workers {
     pub(crate) files: Files,
     /// What they, and others, go by.
     pub(crate) limits: watch::Sender<Limits>,
+    /// Where clients come in, and who is called.
+    pub(crate) transports: watch::Sender<Configured>,
     /// The last revision that concerned the engine, for the next attach.
     pub(crate) revision: watch::Sender<u64>,
 }
@@ -310,6 +320,8 @@ impl Hub {
             }
             Input::EngineAborted { component } => self.core.handle_aborted(component),
             Input::EngineLoaded { component } => self.core.handle_loaded(component),
+            Input::CallHome { states } => self.core.handle_call_home(transports::told(states), now),
+            Input::Tls { problem } => self.core.handle_tls(problem, now),
             Input::Stop => {}
         }
     }
@@ -501,6 +513,8 @@ impl Hub {
                 self.workers.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
                 self.core.handle_keeping(self.rules.keeping(), now());
                 self.core.handle_event_limits(self.rules.event_limits(), now());
+                let configured = self.rules.transports();
+                self.workers.transports.send_if_modified(|present| present.follow(configured));
             }
             Event::CommitFailed { by, errors } => {
                 tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");

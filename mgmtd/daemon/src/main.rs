@@ -14,6 +14,7 @@ mod history;
 mod hub;
 mod keeper;
 mod limits;
+mod listening;
 mod logins;
 mod operations;
 mod oracle;
@@ -24,6 +25,7 @@ mod rules;
 mod session;
 mod startup;
 mod telling;
+mod transports;
 mod waiting;
 
 use args::Args;
@@ -32,16 +34,18 @@ use clap::Parser;
 use files::Files;
 use hub::{Hub, HubSender, Input, Workers};
 use limits::Limits;
+use listening::{Doors, Guests};
 use rules::Rules;
 use startup::{Ready, StartError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing_subscriber::EnvFilter;
+use transports::Configured;
 
 /// Accepted connections that may wait for their session.
 const ACCEPTED: usize = 16;
@@ -102,7 +106,8 @@ async fn run(args: Args) -> Result<(), StartError> {
     let (limits, limited, admission) = admission(&args, &rules);
     let files = Files::new(&args, limited, Arc::clone(&schema), sender.clone());
     let access = logins.subscribe();
-    let workers = Workers { oracle, recorder, keeper, files, limits, revision };
+    let (transports, configured) = watch::channel(rules.transports());
+    let workers = Workers { oracle, recorder, keeper, files, limits, transports, revision };
     let hub = Hub::new(core, (rules, logins), Arc::clone(&schema), workers);
     let mut hub = tokio::spawn(hub.run(inputs));
     let shared = Arc::new(session::Shared {
@@ -114,7 +119,7 @@ async fn run(args: Args) -> Result<(), StartError> {
         memory: session::Memory::default(),
     });
     let (alive, sessions) = mpsc::channel(1);
-    let listeners = listen(&args, (shared, admission), access, alive).await?;
+    let listeners = listen(&args, (shared, admission), (access, configured), alive).await?;
     tokio::spawn(engine::run(engine, revisions, sender.clone()));
     ready_file.announce()?;
     tracing::info!(run_dir = %args.run_dir.display(), "ready");
@@ -165,15 +170,20 @@ async fn shut_down(
 async fn listen(
     args: &Args,
     (shared, admission): (Arc<session::Shared>, Arc<Admission>),
-    access: watch::Receiver<Arc<Access>>,
+    (access, configured): (watch::Receiver<Arc<Access>>, watch::Receiver<Configured>),
     alive: mpsc::Sender<()>,
 ) -> Result<tokio::task::AbortHandle, StartError> {
     let (accepted, mut connections) = mpsc::channel::<Connection>(ACCEPTED);
     let path = args.run_dir.join("netconf.sock");
     let local = LocalListener::bind(&path, Arc::clone(&admission))
         .map_err(StartError::system(format!("cannot listen at {}", path.display())))?;
-    let ssh = ssh_listener(args, access, &admission).await?;
+    let keys = HostKeysOnce::default();
+    let ssh = ssh_listener(args, access.clone(), &admission, &keys).await?;
+    let guests = Guests { access, admission, accepted: accepted.clone() };
+    let doors = Doors::open(args, &guests, configured).await?;
+    let hub = shared.hub.clone();
     let accepting = tokio::spawn(async move {
+        let doors = doors.keep(guests, keys, hub);
         let local = local.run(accepted.clone());
         let ssh = async {
             match ssh {
@@ -190,7 +200,7 @@ async fn listen(
                 });
             }
         };
-        tokio::join!(local, ssh, sessions)
+        tokio::join!(local, ssh, doors, sessions)
     });
     Ok(accepting.abort_handle())
 }
@@ -200,6 +210,7 @@ async fn ssh_listener(
     args: &Args,
     access: watch::Receiver<Arc<Access>>,
     admission: &Arc<Admission>,
+    known: &HostKeysOnce,
 ) -> Result<Option<SshListener>, StartError> {
     let handed = listenfd::ListenFd::from_env()
         .take_tcp_listener(0)
@@ -211,6 +222,8 @@ async fn ssh_listener(
     for key in keys.fingerprints() {
         tracing::info!(key, "SSH host key");
     }
+    // Nobody else has loaded them yet.
+    let _ = known.set(Some(keys.clone()));
     if args.user.is_empty() && access.borrow().accounts.count() == 0 {
         tracing::warn!("nobody can log in over SSH: there is neither --user nor a user of ietf-system");
     }
@@ -228,6 +241,9 @@ async fn ssh_listener(
     tracing::info!(%address, "NETCONF over SSH");
     Ok(Some(listener))
 }
+
+/// The host keys, once something has needed them; none when they cannot be used.
+type HostKeysOnce = Arc<OnceLock<Option<HostKeys>>>;
 
 /// SIGTERM and SIGINT.
 struct Stop {

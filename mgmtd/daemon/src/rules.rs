@@ -1,6 +1,7 @@
 //! The rules that YANG cannot say, which are the engine's: pure functions over the typed configuration, so they hold
 //! whether or not an engine is connected.
 
+use crate::transports::{self, Configured};
 use crate::{content, engine};
 use cats_engine_core::config::{Checked, Violation};
 use cats_mgmtd_core::{EventLimits, Keeping};
@@ -9,6 +10,7 @@ use cats_yang_model::{ApplyError, Config};
 use cats_yang_tree::error::{Error, ErrorTag, Path};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The typed configuration that runs, which shares with each new one what is equal.
@@ -35,6 +37,12 @@ impl Rules {
         &self.running.config().cats.system.limits
     }
 
+    /// Where clients come in over TLS, and who is called.
+    pub(crate) fn transports(&self) -> Configured {
+        let system = &self.running.config().cats.system;
+        Configured { tls: Arc::clone(&system.tls), call_home: Arc::clone(&system.call_home) }
+    }
+
     /// Which private candidates of lost sessions are kept.
     pub(crate) fn keeping(&self) -> Keeping {
         let policy = &self.running.config().cats.system.detached_candidates;
@@ -57,8 +65,11 @@ impl Rules {
         match self.after(schema, changes) {
             Ok(None) => Vec::new(),
             Ok(Some(new)) => {
+                let same = Arc::ptr_eq(&new.cats.system.tls, &self.running.config().cats.system.tls);
+                let mut errors = if same { Vec::new() } else { transports::check(&new.cats.system.tls) };
                 let violations = self.running.after(new).err().unwrap_or_default();
-                violations.into_iter().map(error_of).collect()
+                errors.extend(violations.into_iter().map(error_of));
+                errors
             }
             Err(error) => vec![fault(&error)],
         }

@@ -125,8 +125,8 @@ pub(crate) async fn run(mut connection: Connection, shared: Arc<Shared>) {
         }
         Err(_) => return connection.refuse(shutting_down()).await,
     };
-    let settings =
-        Settings { session_id: session.0, capabilities: shared.capabilities.clone(), limits: shared.limits };
+    let limits = netconf::Limits { idle: connection.idle.or(shared.limits.idle), ..shared.limits };
+    let settings = Settings { session_id: session.0, capabilities: shared.capabilities.clone(), limits };
     let state = netconf::Session::new(settings, now().instant);
     let big = Arc::new(AtomicBool::new(false));
     let responder = Responder {
@@ -163,15 +163,19 @@ pub(crate) async fn run(mut connection: Connection, shared: Arc<Shared>) {
 /// the users of `--user` have recovery sessions (RFC 8341 section 1.1), so rules can shut nobody out for good.
 fn peer_of(connection: &Connection, administrators: &[String]) -> Peer {
     let (transport, source_host) = match connection.transport {
-        cats_mgmtd_transport::Transport::Ssh => {
-            let host = connection.peer.rsplit_once(':').map_or(connection.peer.as_str(), |(host, _)| host);
-            (Transport::Ssh, Some(host.trim_matches(['[', ']']).to_owned()))
-        }
+        cats_mgmtd_transport::Transport::Ssh => (Transport::Ssh, Some(host_of(&connection.peer))),
+        cats_mgmtd_transport::Transport::Tls => (Transport::Tls, Some(host_of(&connection.peer))),
         cats_mgmtd_transport::Transport::Local => (Transport::Local, None),
     };
     let recovery = transport == Transport::Local || administrators.contains(&connection.user);
-    // Neither transport reports groups.
+    // No transport reports groups.
     Peer { user: connection.user.clone(), transport, source_host, groups: Vec::new(), recovery }
+}
+
+/// The address in one with a port.
+fn host_of(peer: &str) -> String {
+    let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
+    host.trim_matches(['[', ']']).to_owned()
 }
 
 struct Responder {

@@ -2,6 +2,7 @@
 
 use crate::authorized::Users;
 use crate::password::{Passwords, StoredPassword};
+use crate::tls::Shown;
 use russh::keys::Algorithm;
 use russh::keys::PublicKey;
 use russh::keys::ssh_key::public::KeyData;
@@ -177,25 +178,51 @@ impl Access {
 /// Where the present [`Access`] is found.
 pub(crate) type Watched = watch::Receiver<Arc<Access>>;
 
-/// Whether the user of a session may still log in.
+/// Whether a session may go on.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     pub(crate) user: String,
     pub(crate) access: Watched,
+    /// The certificate by which the user has logged in.
+    pub(crate) shown: Option<Shown>,
+    /// False from when the connection is not to be any more.
+    pub(crate) wanted: Option<watch::Receiver<bool>>,
 }
 
 impl Standing {
     pub(crate) fn holds(&self) -> bool {
         self.access.borrow().knows(&self.user)
+            && self.shown.as_ref().is_none_or(|shown| shown.is_of(&self.user))
+            && self.wanted.as_ref().is_none_or(|wanted| *wanted.borrow())
     }
 
-    /// Ready when the user may not log in any more.
+    /// Ready when the user may not log in any more, or not so.
     pub(crate) async fn lost(&mut self) {
-        let user = &self.user;
-        if self.access.wait_for(|access| !access.knows(user)).await.is_err() {
-            // Nobody changes it any more.
-            std::future::pending::<()>().await;
+        let Self { user, access, shown, wanted } = self;
+        let revoked = async {
+            match shown {
+                Some(shown) => shown.lost(user).await,
+                None => std::future::pending().await,
+            }
+        };
+        let unwanted = async {
+            match wanted {
+                Some(wanted) => becomes(wanted, |wanted| !wanted).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = becomes(access, |access| !access.knows(user)) => {}
+            () = revoked => {}
+            () = unwanted => {}
         }
+    }
+}
+
+/// Ready when the value is such; never, when nobody changes it any more.
+async fn becomes<T>(value: &mut watch::Receiver<T>, such: impl FnMut(&T) -> bool) {
+    if value.wait_for(such).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -221,7 +248,7 @@ mod tests {
     async fn a_user_who_is_taken_out_loses_its_standing() {
         let one = |name: &str| Accounts::new([(name.to_owned(), Account::default())]);
         let (sender, access) = watch::channel(Arc::new(Access { accounts: one("ann"), ..Access::default() }));
-        let mut ann = Standing { user: "ann".to_owned(), access };
+        let mut ann = Standing { user: "ann".to_owned(), access, shown: None, wanted: None };
         assert!(ann.holds());
         sender.send_replace(Arc::new(Access { accounts: one("bob"), ..Access::default() }));
         ann.lost().await;

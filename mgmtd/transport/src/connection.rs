@@ -9,6 +9,7 @@ use cats_yang_tree::error::Error;
 use std::fmt;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// A connection has so long to end.
@@ -19,8 +20,19 @@ pub(crate) const FINISH: Duration = Duration::from_secs(5);
 pub enum Transport {
     /// NETCONF over SSH.
     Ssh,
+    /// NETCONF over TLS.
+    Tls,
     /// The local socket.
     Local,
+}
+
+/// What goes with a connection that this side has made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calling {
+    /// False from when it is not to be any more.
+    pub(crate) wanted: Option<watch::Receiver<bool>>,
+    /// A session on it that asks nothing for so long is closed.
+    pub(crate) idle: Option<Duration>,
 }
 
 /// Bytes in both directions.
@@ -38,6 +50,8 @@ pub struct Connection {
     pub peer: String,
     /// Whose turns its big messages take; until the daemon says otherwise those of all users.
     pub rank: Rank,
+    /// When it asks nothing for so long it is closed; otherwise that is as for all.
+    pub idle: Option<Duration>,
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) channel: Option<SshChannel>,
     pub(crate) ticket: Ticket,

@@ -1,9 +1,9 @@
-//! A TCP stream that fails when its connection has outstayed a deadline, whatever the SSH library waits for.
+//! A TCP stream that fails when its connection has outstayed a deadline, whatever the library of SSH or TLS waits for.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -24,6 +24,26 @@ pub(crate) struct Progress {
     pub(crate) sessions: usize,
     /// It must end now.
     pub(crate) abandoned: bool,
+}
+
+/// A connection, for who has made it.
+pub(crate) struct Course {
+    /// At an end when the connection is.
+    pub(crate) progress: watch::Receiver<Progress>,
+    sender: Weak<watch::Sender<Progress>>,
+}
+
+impl Course {
+    pub(crate) fn of(progress: &Arc<watch::Sender<Progress>>) -> Self {
+        Self { progress: progress.subscribe(), sender: Arc::downgrade(progress) }
+    }
+
+    /// Ends the connection, whatever is still to be written.
+    pub(crate) fn abandon(&self) {
+        if let Some(progress) = self.sender.upgrade() {
+            progress.send_modify(|progress| progress.abandoned = true);
+        }
+    }
 }
 
 /// Resolves, with the reason, when the connection must end: not authenticated within `login`, no session for

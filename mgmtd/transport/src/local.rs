@@ -95,6 +95,7 @@ impl LocalListener {
                 transport: Transport::Local,
                 peer,
                 rank: Rank::default(),
+                idle: None,
                 stream: Box::new(stream),
                 channel: None,
                 ticket,

@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Method, Standing, Watched};
 use crate::admission::Admission;
-use crate::connection::{Connection, Transport};
+use crate::connection::{Calling, Connection, Transport};
 use crate::guard::Progress;
 use crate::password::Checker;
 use crate::strangers::Place;
@@ -31,6 +31,7 @@ const CHANNELS: usize = 32;
 const QUESTION: &[(Cow<'static, str>, bool)] = &[(Cow::Borrowed("Password: "), false)];
 
 /// What the connections of a listener share.
+#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) access: Watched,
     pub(crate) admission: Arc<Admission>,
@@ -84,6 +85,7 @@ pub(crate) struct Peer {
     address: SocketAddr,
     user: Option<String>,
     place: Option<Place>,
+    calling: Calling,
     shared: Arc<Shared>,
     progress: Arc<watch::Sender<Progress>>,
     /// Keys and passwords that were refused.
@@ -99,12 +101,13 @@ impl Peer {
         address: SocketAddr,
         place: Place,
         progress: Arc<watch::Sender<Progress>>,
-        shared: Arc<Shared>,
+        (calling, shared): (Calling, Arc<Shared>),
     ) -> Self {
         Self {
             address,
             user: None,
             place: Some(place),
+            calling,
             shared,
             progress,
             refusals: 0,
@@ -193,7 +196,9 @@ impl Peer {
     /// Makes a connection of the channel, or says why not.
     fn begin(&mut self, id: ChannelId, session: &Session) -> Result<(), String> {
         let user = self.user.clone().ok_or("not authenticated")?;
-        let standing = Standing { user: user.clone(), access: self.shared.access.clone() };
+        let Calling { idle, wanted } = self.calling.clone();
+        let standing =
+            Standing { user: user.clone(), access: self.shared.access.clone(), shown: None, wanted };
         if !standing.holds() {
             return Err("the user may not log in any more".to_owned());
         }
@@ -204,6 +209,7 @@ impl Peer {
             transport: Transport::Ssh,
             peer: self.address.to_string(),
             rank: Rank::default(),
+            idle,
             stream: Box::new(channel.into_stream()),
             channel: Some(SshChannel { handle: session.handle(), id, progress: Arc::clone(&self.progress) }),
             ticket,

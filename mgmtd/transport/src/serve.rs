@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -305,13 +305,16 @@ impl<T: Tell> Driver<T> {
         let (mut reader, mut writer) = tokio::io::split(&mut self.stream);
         let mut stall = pin!(sleep(STALL));
         let mut rest = bytes;
-        while !rest.is_empty() {
+        let mut flushed = false;
+        while !flushed {
             let more = !self.ended && self.session.backlog() < READ_AHEAD_WHILE_WRITING;
             let may_read = more && self.room.holds(self.session.held() + BUFFER);
             tokio::select! {
                 biased;
                 reason = self.ender.ended() => return Err(reason),
-                written = writer.write(rest) => match written {
+                written = write_some(&mut writer, rest) => match written {
+                    // Over TLS, what was written is not always sent.
+                    Ok(_) if rest.is_empty() => flushed = true,
                     Ok(0) => return Err(CloseReason::Connection("it takes no more bytes".to_owned())),
                     Ok(count) => {
                         rest = rest.get(count..).unwrap_or_default();
@@ -457,6 +460,14 @@ impl<T: Tell> Driver<T> {
                 false
             }
         }
+    }
+}
+
+/// How much of `bytes` was taken; without any, what was taken is sent.
+async fn write_some(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> std::io::Result<usize> {
+    match bytes.is_empty() {
+        true => writer.flush().await.map(|()| 0),
+        false => writer.write(bytes).await,
     }
 }
 
@@ -615,6 +626,7 @@ mod tests {
             transport: Transport::Local,
             peer: String::new(),
             rank: Rank::default(),
+            idle: None,
             stream: Box::new(near),
             channel: None,
             ticket,

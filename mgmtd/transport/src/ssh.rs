@@ -1,10 +1,10 @@
-//! NETCONF over SSH: the listener.
+//! NETCONF over SSH: the listener, and the server's end of a connection.
 
-use crate::access::{Access, Watched};
+use crate::access::{Access, SshLimits, Watched};
 use crate::admission::Admission;
 use crate::algorithms::preferred;
-use crate::connection::Connection;
-use crate::guard::{Guarded, Progress, ignored};
+use crate::connection::{Calling, Connection};
+use crate::guard::{Course, Guarded, Progress, ignored};
 use crate::host_key::HostKeys;
 use crate::password::Checker;
 use crate::peer::{Peer, Shared, method_set};
@@ -13,12 +13,13 @@ use russh::keys::PrivateKey;
 use russh::server::Config;
 use russh::{Disconnect, SshId};
 use std::borrow::Cow;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tracing::{debug, warn};
@@ -79,41 +80,88 @@ impl SshListener {
     /// Accepts until dropped; dropping it ends its connections too. A session that `accepted` has no room for is
     /// refused.
     pub async fn run(self, accepted: mpsc::Sender<Connection>) {
-        let Self { listener, keys, mut access, admission } = self;
-        let strangers = Strangers::new();
-        let shared =
-            Arc::new(Shared { access: access.clone(), admission, accepted, checker: Checker::new() });
-        let mut limits = access.borrow_and_update().limits;
-        let mut known = keys.present();
-        let mut config = Arc::new(config(&access.borrow(), &known));
-        let (_alive, listening) = watch::channel(());
+        let Self { listener, keys, access, admission } = self;
+        let server = SshServer::new(keys, access, admission, accepted);
         loop {
-            let (stream, address) = match listener.accept().await {
-                Ok(accepted) => accepted,
+            match listener.accept().await {
+                Ok((stream, address)) => {
+                    let (_, serving) = server.begin(stream, address, Calling::default());
+                    tokio::spawn(serving);
+                }
                 Err(error) => {
                     warn!(%error, "cannot accept on the SSH socket");
                     sleep(Duration::from_millis(100)).await;
-                    continue;
                 }
-            };
-            let present = keys.present();
-            if !Arc::ptr_eq(&known, &present) || access.has_changed().unwrap_or(false) {
-                let access = access.borrow_and_update();
-                known = present;
-                limits = access.limits;
-                config = Arc::new(self::config(&access, &known));
             }
-            let progress = Arc::new(watch::Sender::new(Progress::default()));
-            let place = strangers.admit(address.ip(), &limits, &progress);
-            let guarded = Guarded::new(stream, Arc::clone(&progress), listening.clone(), limits.login);
-            let peer = Peer::new(address, place, progress, Arc::clone(&shared));
-            tokio::spawn(serve(Arc::clone(&config), guarded, peer, Arc::clone(&strangers)));
         }
     }
 }
 
-/// One connection, to its end.
-async fn serve(config: Arc<Config>, stream: Guarded, peer: Peer, strangers: Arc<Strangers>) {
+/// Makes sessions of connections over SSH, whoever has made them. Its connections end when it is dropped.
+pub struct SshServer {
+    keys: HostKeys,
+    shared: Arc<Shared>,
+    strangers: Arc<Strangers>,
+    present: Mutex<Present>,
+    alive: watch::Sender<()>,
+}
+
+/// What holds for new connections, as long as the keys and who may log in are the same.
+struct Present {
+    access: Watched,
+    keys: Arc<Vec<PrivateKey>>,
+    limits: SshLimits,
+    config: Arc<Config>,
+}
+
+impl SshServer {
+    /// A session that `accepted` has no room for is refused.
+    pub fn new(
+        keys: HostKeys,
+        mut access: watch::Receiver<Arc<Access>>,
+        admission: Arc<Admission>,
+        accepted: mpsc::Sender<Connection>,
+    ) -> Self {
+        let shared =
+            Arc::new(Shared { access: access.clone(), admission, accepted, checker: Checker::new() });
+        let known = keys.present();
+        let limits = access.borrow_and_update().limits;
+        let config = Arc::new(config(&access.borrow(), &known));
+        let present = Mutex::new(Present { access, keys: known, limits, config });
+        Self { keys, shared, strangers: Strangers::new(), present, alive: watch::Sender::new(()) }
+    }
+
+    /// The course of a connection, and what serves it to its end, and says what that was.
+    pub(crate) fn begin(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        calling: Calling,
+    ) -> (Course, impl Future<Output = String> + Send + 'static) {
+        let (config, limits) = self.present();
+        let progress = Arc::new(watch::Sender::new(Progress::default()));
+        let course = Course::of(&progress);
+        let place = self.strangers.admit(address.ip(), &limits, &progress);
+        let guarded = Guarded::new(stream, Arc::clone(&progress), self.alive.subscribe(), limits.login);
+        let peer = Peer::new(address, place, progress, (calling, Arc::clone(&self.shared)));
+        (course, serve(config, guarded, peer, Arc::clone(&self.strangers)))
+    }
+
+    fn present(&self) -> (Arc<Config>, SshLimits) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.present();
+        if !Arc::ptr_eq(&present.keys, &keys) || present.access.has_changed().unwrap_or(false) {
+            let access = Arc::clone(&present.access.borrow_and_update());
+            present.config = Arc::new(config(&access, &keys));
+            present.limits = access.limits;
+            present.keys = keys;
+        }
+        (Arc::clone(&present.config), present.limits)
+    }
+}
+
+/// One connection, to its end, and what that was.
+async fn serve(config: Arc<Config>, stream: Guarded, peer: Peer, strangers: Arc<Strangers>) -> String {
     let (address, progress) = (peer.address(), peer.progress());
     let outcome = match russh::server::run_stream(config, stream, peer).await {
         Ok(session) => {
@@ -133,13 +181,25 @@ async fn serve(config: Arc<Config>, stream: Guarded, peer: Peer, strangers: Arc<
         Err(error) => Err(error),
     };
     match outcome {
-        Ok(()) => debug!(peer = %address, "SSH connection closed"),
+        Ok(()) => {
+            debug!(peer = %address, "SSH connection closed");
+            "the connection has ended".to_owned()
+        }
+        Err(error) => {
+            failed(&error, address, &strangers);
+            error.to_string()
+        }
+    }
+}
+
+fn failed(error: &russh::Error, address: SocketAddr, strangers: &Strangers) {
+    match error {
         // Whoever connects may bring this about, and as often as it likes.
-        Err(russh::Error::NoCommonAlgo { kind, theirs, .. }) if strangers.may_name(address.ip()) => {
-            let theirs = theirs.get(..NAMED_ALGORITHMS).unwrap_or(&theirs);
+        russh::Error::NoCommonAlgo { kind, theirs, .. } if strangers.may_name(address.ip()) => {
+            let theirs = theirs.get(..NAMED_ALGORITHMS).unwrap_or(theirs);
             warn!(peer = %address, ?kind, ?theirs, "SSH client refused: it offers no algorithm that is accepted here");
         }
-        Err(error) => debug!(peer = %address, ?error, "SSH connection failed"),
+        error => debug!(peer = %address, ?error, "SSH connection failed"),
     }
 }
 

@@ -69,7 +69,7 @@ impl Strangers {
         let mut state = self.state();
         while state.held_by(source) >= bound.max(1) {
             if state.may_name(source, Instant::now()) {
-                warn!(source = %source.0, bound, "SSH connections given up: too many of this source are unauthenticated");
+                warn!(source = %source.0, bound, "connections given up: too many of this source are unauthenticated");
             }
             state.give_up_one_of(source);
         }

@@ -34,8 +34,11 @@ pub(crate) fn of_leaf(names: &mut Names<'_>, node: &Node, ty: &TypeRef) -> Resul
             Some(path) => Rust::copy(path),
             None => return union(names, node, ty, members),
         },
-        Type::InstanceIdentifier { .. } => Rust { path: "String".to_owned(), copy: false },
-        Type::Binary { .. } | Type::Bits(_) | Type::Identityref { .. } => {
+        // An identity by the name of its module and its own.
+        Type::InstanceIdentifier { .. } | Type::Identityref { .. } => {
+            Rust { path: "String".to_owned(), copy: false }
+        }
+        Type::Binary { .. } | Type::Bits(_) => {
             return Err(Failure(format!(
                 "codegen: {}: the model has no {} yet; add it to xtask/src/codegen/types.rs and yang/model/src/leaf.rs",
                 names.schema.path_of(node.id),

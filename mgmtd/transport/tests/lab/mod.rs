@@ -216,7 +216,8 @@ impl Lab {
     }
 }
 
-async fn sessions(
+/// Serves what comes.
+pub async fn sessions(
     mut connections: mpsc::Receiver<Connection>,
     (data, answered): (usize, Arc<watch::Sender<usize>>),
     ended: watch::Sender<Vec<(String, CloseReason)>>,
@@ -242,7 +243,7 @@ async fn sessions(
 }
 
 /// Made once for all tests, since it takes time.
-fn rsa_host_key() -> PathBuf {
+pub fn rsa_host_key() -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rsa_host_key");
     if !path.exists() {
         let own = path.with_extension(std::process::id().to_string());

@@ -113,11 +113,11 @@ pub struct Ssh {
     pub authentication_method: crate::field::LeafList<crate::generated::cats_system::AuthenticationMethod>,
     /// So many keys and passwords are tried on one connection before it is closed. Default: 6.
     pub authentication_tries: Option<u8>,
-    /// How long a connection may take to authenticate, and then to open a session while it has none. Unit:
-    /// seconds. Default: 30.
+    /// How long a connection may take to authenticate, and then to open a session while it has none; over
+    /// TLS, for the handshake. Unit: seconds. Default: 30.
     pub login_grace_time: Option<u16>,
     /// Connections that may be open without being authenticated. For a further one, the oldest of the source
-    /// that holds most is closed. Default: 32.
+    /// that holds most is closed. TLS has as many of its own. Default: 32.
     pub max_startups: Option<u16>,
     /// Those of one source, which is an IPv4 address or an IPv6 prefix of 64 bits. For a further one, the
     /// oldest of them is closed. Default: 8.
@@ -155,14 +155,14 @@ impl Ssh {
         self.authentication_tries.unwrap_or(6)
     }
 
-    /// How long a connection may take to authenticate, and then to open a session while it has none. Unit:
-    /// seconds. Default: 30.
+    /// How long a connection may take to authenticate, and then to open a session while it has none; over
+    /// TLS, for the handshake. Unit: seconds. Default: 30.
     pub fn login_grace_time(&self) -> u16 {
         self.login_grace_time.unwrap_or(30)
     }
 
     /// Connections that may be open without being authenticated. For a further one, the oldest of the source
-    /// that holds most is closed. Default: 32.
+    /// that holds most is closed. TLS has as many of its own. Default: 32.
     pub fn max_startups(&self) -> u16 {
         self.max_startups.unwrap_or(32)
     }
@@ -171,6 +171,635 @@ impl Ssh {
     /// oldest of them is closed. Default: 8.
     pub fn max_startups_per_source(&self) -> u16 {
         self.max_startups_per_source.unwrap_or(8)
+    }
+}
+
+/// Where clients connect to, besides the option --tls of cats-mgmtd.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listen {
+    /// The address; without it, every one of IPv6 and IPv4.
+    pub address: Option<std::net::IpAddr>,
+    /// The port. Default: 6513.
+    pub port: Option<u16>,
+}
+
+impl crate::field::Branch for Listen {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "address" => &mut self.address,
+            "port" => &mut self.port,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("address", &self.address), ("port", &self.port)]
+    }
+}
+
+impl Listen {
+    /// The port. Default: 6513.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(6513)
+    }
+}
+
+/// This list defines how certificates are mapped to names. The name is derived by considering each
+/// cert-to-name list entry in order. The cert-to-name entry's fingerprint determines whether the list
+/// entry is a match: 1) If the cert-to-name list entry's fingerprint value matches that of the presented
+/// certificate, then consider the list entry a successful match. 2) If the cert-to-name list entry's
+/// fingerprint value matches that of a locally held copy of a trusted CA certificate, and that CA
+/// certificate was part of the CA certificate chain to the presented certificate, then consider the list
+/// entry a successful match. Once a matching cert-to-name list entry has been found, the map-type is
+/// used to determine how the name associated with the certificate should be determined. See the map-type
+/// leaf's description for details on determining the name value. If it is impossible to determine a name
+/// from the cert-to-name list entry's data combined with the data presented in the certificate, then
+/// additional cert-to-name list entries MUST be searched to look for another potential match. Security
+/// administrators are encouraged to make use of certificates with subjectAltName fields that can be
+/// mapped to names so that a single root CA certificate can allow all child certificates' subjectAltName
+/// fields to map directly to a name via a 1:1 transformation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CertToName {
+    /// The id specifies the order in which the entries in the cert-to-name list are searched. Entries with
+    /// lower numbers are searched first.
+    pub id: u32,
+    /// Specifies a value with which the fingerprint of the full certificate presented by the peer is
+    /// compared. If the fingerprint of the full certificate presented by the peer does not match the
+    /// fingerprint configured, then the entry is skipped, and the search for a match continues.
+    pub fingerprint: String,
+    /// Specifies the algorithm used to map the certificate presented by the peer to a name. Mappings that
+    /// need additional configuration objects should use the 'when' statement to make them conditional based
+    /// on the map-type.
+    pub map_type: String,
+    /// Directly specifies the NETCONF username when the map-type is 'specified'.
+    pub name: Option<String>,
+}
+
+impl Default for CertToName {
+    fn default() -> Self {
+        Self {
+            id: <u32 as crate::leaf::Leaf>::blank(),
+            fingerprint: <String as crate::leaf::Leaf>::blank(),
+            map_type: <String as crate::leaf::Leaf>::blank(),
+            name: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for CertToName {
+    const REQUIRED: &'static [&'static str] = &["id", "fingerprint", "map-type"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "id" => &mut self.id,
+            "fingerprint" => &mut self.fingerprint,
+            "map-type" => &mut self.map_type,
+            "name" => &mut self.name,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("id", &self.id),
+            ("fingerprint", &self.fingerprint),
+            ("map-type", &self.map_type),
+            ("name", &self.name),
+        ]
+    }
+}
+
+impl crate::field::Entry for CertToName {
+    type Key = u32;
+
+    const KEYS: &'static [&'static str] = &["id"];
+
+    fn key(&self) -> Self::Key {
+        self.id
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.id = *key;
+    }
+}
+
+/// NETCONF over TLS, for clients with a certificate. TLS 1.2 and 1.3 are spoken. What the files hold is
+/// checked every two seconds, and when it has changed it is in force for new connections. A session ends
+/// when its certificate is revoked, its authority is trusted no more, or its user is another one or
+/// gone; others go on, also when their certificate has expired since they began.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tls {
+    /// Where clients connect to, besides the option --tls of cats-mgmtd.
+    pub listen: Option<std::sync::Arc<crate::generated::cats_system::Listen>>,
+    /// The certificates of the authorities that clients are trusted by, in PEM, of 1 MiB at most. Default:
+    /// /etc/cats/pki/ca.pem.
+    pub authority: Option<String>,
+    /// This node's certificate and the chain to its authority, in PEM, of 1 MiB at most. Default:
+    /// /etc/cats/pki/node.pem.
+    pub certificate: Option<String>,
+    /// The private key of the certificate, in PEM. Others than its owner and group must not be able to read
+    /// it. Default: /etc/cats/pki/node.key.
+    pub private_key: Option<String>,
+    /// The lists of revoked certificates, in PEM, of 16 MiB at most: one of each authority in the chain of a
+    /// client, or the client is refused. Without it no revocation is checked.
+    pub revocation_list: Option<String>,
+    /// This list defines how certificates are mapped to names. The name is derived by considering each
+    /// cert-to-name list entry in order. The cert-to-name entry's fingerprint determines whether the list
+    /// entry is a match: 1) If the cert-to-name list entry's fingerprint value matches that of the presented
+    /// certificate, then consider the list entry a successful match. 2) If the cert-to-name list entry's
+    /// fingerprint value matches that of a locally held copy of a trusted CA certificate, and that CA
+    /// certificate was part of the CA certificate chain to the presented certificate, then consider the list
+    /// entry a successful match. Once a matching cert-to-name list entry has been found, the map-type is
+    /// used to determine how the name associated with the certificate should be determined. See the map-type
+    /// leaf's description for details on determining the name value. If it is impossible to determine a name
+    /// from the cert-to-name list entry's data combined with the data presented in the certificate, then
+    /// additional cert-to-name list entries MUST be searched to look for another potential match. Security
+    /// administrators are encouraged to make use of certificates with subjectAltName fields that can be
+    /// mapped to names so that a single root CA certificate can allow all child certificates' subjectAltName
+    /// fields to map directly to a name via a 1:1 transformation.
+    pub cert_to_name: crate::field::List<crate::generated::cats_system::CertToName>,
+}
+
+impl crate::field::Branch for Tls {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "listen" => &mut self.listen,
+            "authority" => &mut self.authority,
+            "certificate" => &mut self.certificate,
+            "private-key" => &mut self.private_key,
+            "revocation-list" => &mut self.revocation_list,
+            "cert-to-name" => &mut self.cert_to_name,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("listen", &self.listen),
+            ("authority", &self.authority),
+            ("certificate", &self.certificate),
+            ("private-key", &self.private_key),
+            ("revocation-list", &self.revocation_list),
+            ("cert-to-name", &self.cert_to_name),
+        ]
+    }
+}
+
+impl Tls {
+    /// The certificates of the authorities that clients are trusted by, in PEM, of 1 MiB at most. Default:
+    /// /etc/cats/pki/ca.pem.
+    pub fn authority(&self) -> &str {
+        self.authority.as_deref().unwrap_or("/etc/cats/pki/ca.pem")
+    }
+
+    /// This node's certificate and the chain to its authority, in PEM, of 1 MiB at most. Default:
+    /// /etc/cats/pki/node.pem.
+    pub fn certificate(&self) -> &str {
+        self.certificate.as_deref().unwrap_or("/etc/cats/pki/node.pem")
+    }
+
+    /// The private key of the certificate, in PEM. Others than its owner and group must not be able to read
+    /// it. Default: /etc/cats/pki/node.key.
+    pub fn private_key(&self) -> &str {
+        self.private_key.as_deref().unwrap_or("/etc/cats/pki/node.key")
+    }
+}
+
+/// What is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Transport {
+    /// NETCONF over SSH.
+    Ssh,
+    /// NETCONF over TLS, with the certificates and names of the container tls.
+    Tls,
+}
+
+impl Transport {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ssh => "ssh",
+            Self::Tls => "tls",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for Transport {
+    fn blank() -> Self {
+        Self::Ssh
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "ssh" => Ok(Self::Ssh),
+            "tls" => Ok(Self::Tls),
+            _ => Err(format!("{text:?} is none of ssh, tls")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A place where the client listens. They are tried in order of their numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Endpoint {
+    /// Its number.
+    pub id: u8,
+    /// Its address or name. Of a name all addresses are tried.
+    pub address: crate::generated::ietf_inet_types::Host,
+    /// Its port; without it 4334 for SSH and 4335 for TLS.
+    pub port: Option<u16>,
+}
+
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self {
+            id: <u8 as crate::leaf::Leaf>::blank(),
+            address: <crate::generated::ietf_inet_types::Host as crate::leaf::Leaf>::blank(),
+            port: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Endpoint {
+    const REQUIRED: &'static [&'static str] = &["id", "address"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "id" => &mut self.id,
+            "address" => &mut self.address,
+            "port" => &mut self.port,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("id", &self.id), ("address", &self.address), ("port", &self.port)]
+    }
+}
+
+impl crate::field::Entry for Endpoint {
+    type Key = u8;
+
+    const KEYS: &'static [&'static str] = &["id"];
+
+    fn key(&self) -> Self::Key {
+        self.id
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [id] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(id)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.id = *key;
+    }
+}
+
+/// Without this the connection is made at once, and again whenever it is lost.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Periodic {
+    /// The time from one connection to the next. When the next one is due while it is still there, that one
+    /// is left out. Unit: minutes. Default: 60.
+    pub period: Option<u16>,
+    /// A time that a connection is or was due at; without it, one is due at once.
+    pub anchor_time: Option<String>,
+    /// A session that asks nothing for so long is closed; with 0 it is left to --idle-timeout of cats-mgmtd.
+    /// Unit: seconds. Default: 180.
+    pub idle_timeout: Option<u16>,
+}
+
+impl crate::field::Branch for Periodic {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "period" => &mut self.period,
+            "anchor-time" => &mut self.anchor_time,
+            "idle-timeout" => &mut self.idle_timeout,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("period", &self.period),
+            ("anchor-time", &self.anchor_time),
+            ("idle-timeout", &self.idle_timeout),
+        ]
+    }
+}
+
+impl Periodic {
+    /// The time from one connection to the next. When the next one is due while it is still there, that one
+    /// is left out. Unit: minutes. Default: 60.
+    pub fn period(&self) -> u16 {
+        self.period.unwrap_or(60)
+    }
+
+    /// A session that asks nothing for so long is closed; with 0 it is left to --idle-timeout of cats-mgmtd.
+    /// Unit: seconds. Default: 180.
+    pub fn idle_timeout(&self) -> u16 {
+        self.idle_timeout.unwrap_or(180)
+    }
+}
+
+/// The endpoint that is tried first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StartWith {
+    /// The first one.
+    FirstListed,
+    /// The one that was connected last, or the first one where none was since cats-mgmtd has started.
+    LastConnected,
+    /// Any one.
+    RandomSelection,
+}
+
+impl StartWith {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstListed => "first-listed",
+            Self::LastConnected => "last-connected",
+            Self::RandomSelection => "random-selection",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for StartWith {
+    fn blank() -> Self {
+        Self::FirstListed
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "first-listed" => Ok(Self::FirstListed),
+            "last-connected" => Ok(Self::LastConnected),
+            "random-selection" => Ok(Self::RandomSelection),
+            _ => Err(format!("{text:?} is none of first-listed, last-connected, random-selection")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for StartWith {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What is tried when, until the client is there. An attempt has failed when no user has logged in. An
+/// endpoint that was tried as often as it may be is followed by the next one; when all were, an alarm
+/// stands until the client is there. A persistent connection is then tried on from the first that is due
+/// by start-with, a periodic one at its next time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReconnectStrategy {
+    /// The endpoint that is tried first. Default: first-listed.
+    pub start_with: Option<crate::generated::cats_system::StartWith>,
+    /// So often an endpoint is tried before the next one. Default: 3.
+    pub max_attempts: Option<u8>,
+    /// How long a TCP connection to one address may take. For the login thereafter there is login-grace-time
+    /// of SSH. Unit: seconds. Default: 5.
+    pub connect_timeout: Option<u16>,
+    /// The time between two attempts, and after a connection is lost. It is doubled with each round over all
+    /// endpoints that fails, and when connections last less than it. Up to a quarter of each wait is taken
+    /// away at random. Unit: seconds. Default: 1.
+    pub initial_wait: Option<u16>,
+    /// The time between two attempts grows no further than this. Unit: seconds. Default: 300.
+    pub max_wait: Option<u16>,
+}
+
+impl crate::field::Branch for ReconnectStrategy {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "start-with" => &mut self.start_with,
+            "max-attempts" => &mut self.max_attempts,
+            "connect-timeout" => &mut self.connect_timeout,
+            "initial-wait" => &mut self.initial_wait,
+            "max-wait" => &mut self.max_wait,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("start-with", &self.start_with),
+            ("max-attempts", &self.max_attempts),
+            ("connect-timeout", &self.connect_timeout),
+            ("initial-wait", &self.initial_wait),
+            ("max-wait", &self.max_wait),
+        ]
+    }
+}
+
+impl ReconnectStrategy {
+    /// The endpoint that is tried first. Default: first-listed.
+    pub fn start_with(&self) -> crate::generated::cats_system::StartWith {
+        self.start_with.unwrap_or(crate::generated::cats_system::StartWith::FirstListed)
+    }
+
+    /// So often an endpoint is tried before the next one. Default: 3.
+    pub fn max_attempts(&self) -> u8 {
+        self.max_attempts.unwrap_or(3)
+    }
+
+    /// How long a TCP connection to one address may take. For the login thereafter there is login-grace-time
+    /// of SSH. Unit: seconds. Default: 5.
+    pub fn connect_timeout(&self) -> u16 {
+        self.connect_timeout.unwrap_or(5)
+    }
+
+    /// The time between two attempts, and after a connection is lost. It is doubled with each round over all
+    /// endpoints that fails, and when connections last less than it. Up to a quarter of each wait is taken
+    /// away at random. Unit: seconds. Default: 1.
+    pub fn initial_wait(&self) -> u16 {
+        self.initial_wait.unwrap_or(1)
+    }
+
+    /// The time between two attempts grows no further than this. Unit: seconds. Default: 300.
+    pub fn max_wait(&self) -> u16 {
+        self.max_wait.unwrap_or(300)
+    }
+}
+
+/// Probes of TCP on a connection that is idle, by which a client that is gone is noticed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Keepalives {
+    /// The first probe is sent when nothing came for so long. Unit: seconds. Default: 15.
+    pub idle_time: Option<u16>,
+    /// The time between two probes. Unit: seconds. Default: 5.
+    pub probe_interval: Option<u16>,
+    /// After so many without an answer the connection is lost. Default: 3.
+    pub max_probes: Option<u8>,
+}
+
+impl crate::field::Branch for Keepalives {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "idle-time" => &mut self.idle_time,
+            "probe-interval" => &mut self.probe_interval,
+            "max-probes" => &mut self.max_probes,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("idle-time", &self.idle_time),
+            ("probe-interval", &self.probe_interval),
+            ("max-probes", &self.max_probes),
+        ]
+    }
+}
+
+impl Keepalives {
+    /// The first probe is sent when nothing came for so long. Unit: seconds. Default: 15.
+    pub fn idle_time(&self) -> u16 {
+        self.idle_time.unwrap_or(15)
+    }
+
+    /// The time between two probes. Unit: seconds. Default: 5.
+    pub fn probe_interval(&self) -> u16 {
+        self.probe_interval.unwrap_or(5)
+    }
+
+    /// After so many without an answer the connection is lost. Default: 3.
+    pub fn max_probes(&self) -> u8 {
+        self.max_probes.unwrap_or(3)
+    }
+}
+
+/// A client that is called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Client {
+    /// Its name, in logs and alarms.
+    pub name: String,
+    /// What is spoken. Default: ssh.
+    pub transport: Option<crate::generated::cats_system::Transport>,
+    /// A place where the client listens. They are tried in order of their numbers.
+    pub endpoint: crate::field::List<crate::generated::cats_system::Endpoint>,
+    /// Without this the connection is made at once, and again whenever it is lost.
+    pub periodic: Option<std::sync::Arc<crate::generated::cats_system::Periodic>>,
+    /// What is tried when, until the client is there. An attempt has failed when no user has logged in. An
+    /// endpoint that was tried as often as it may be is followed by the next one; when all were, an alarm
+    /// stands until the client is there. A persistent connection is then tried on from the first that is due
+    /// by start-with, a periodic one at its next time.
+    pub reconnect_strategy: std::sync::Arc<crate::generated::cats_system::ReconnectStrategy>,
+    /// Probes of TCP on a connection that is idle, by which a client that is gone is noticed.
+    pub keepalives: std::sync::Arc<crate::generated::cats_system::Keepalives>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            name: <String as crate::leaf::Leaf>::blank(),
+            transport: Default::default(),
+            endpoint: Default::default(),
+            periodic: Default::default(),
+            reconnect_strategy: Default::default(),
+            keepalives: Default::default(),
+        }
+    }
+}
+
+impl crate::field::Branch for Client {
+    const REQUIRED: &'static [&'static str] = &["name"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "name" => &mut self.name,
+            "transport" => &mut self.transport,
+            "endpoint" => &mut self.endpoint,
+            "periodic" => &mut self.periodic,
+            "reconnect-strategy" => &mut self.reconnect_strategy,
+            "keepalives" => &mut self.keepalives,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("name", &self.name),
+            ("transport", &self.transport),
+            ("endpoint", &self.endpoint),
+            ("periodic", &self.periodic),
+            ("reconnect-strategy", &self.reconnect_strategy),
+            ("keepalives", &self.keepalives),
+        ]
+    }
+}
+
+impl Client {
+    /// What is spoken. Default: ssh.
+    pub fn transport(&self) -> crate::generated::cats_system::Transport {
+        self.transport.unwrap_or(crate::generated::cats_system::Transport::Ssh)
+    }
+}
+
+impl crate::field::Entry for Client {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["name"];
+
+    fn key(&self) -> Self::Key {
+        self.name.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [name] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(name)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.name.clone_from(key);
+    }
+}
+
+/// Clients that this node connects to. Once the TCP connection is there, it is the server of SSH or TLS
+/// as for any client, and who logs in gets the sessions that it may have.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CallHome {
+    /// A client that is called.
+    pub client: crate::field::List<crate::generated::cats_system::Client>,
+}
+
+impl crate::field::Branch for CallHome {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "client" => &mut self.client,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("client", &self.client)]
     }
 }
 
@@ -328,6 +957,14 @@ pub struct System {
     /// How users log in over SSH. Who they are is in ietf-system. The bounds on sessions, which all
     /// transports share, are options of cats-mgmtd.
     pub ssh: std::sync::Arc<crate::generated::cats_system::Ssh>,
+    /// NETCONF over TLS, for clients with a certificate. TLS 1.2 and 1.3 are spoken. What the files hold is
+    /// checked every two seconds, and when it has changed it is in force for new connections. A session ends
+    /// when its certificate is revoked, its authority is trusted no more, or its user is another one or
+    /// gone; others go on, also when their certificate has expired since they began.
+    pub tls: std::sync::Arc<crate::generated::cats_system::Tls>,
+    /// Clients that this node connects to. Once the TCP connection is there, it is the server of SSH or TLS
+    /// as for any client, and who logs in gets the sessions that it may have.
+    pub call_home: std::sync::Arc<crate::generated::cats_system::CallHome>,
     /// What clients may take up, all together. The bounds on the number of sessions, and on one message, are
     /// options of cats-mgmtd.
     pub limits: std::sync::Arc<crate::generated::cats_system::Limits>,
@@ -347,6 +984,8 @@ impl crate::field::Branch for System {
         Some(match member {
             "certificates" => &mut self.certificates,
             "ssh" => &mut self.ssh,
+            "tls" => &mut self.tls,
+            "call-home" => &mut self.call_home,
             "limits" => &mut self.limits,
             "event-log" => &mut self.event_log,
             "detached-candidates" => &mut self.detached_candidates,
@@ -358,6 +997,8 @@ impl crate::field::Branch for System {
         vec![
             ("certificates", &self.certificates),
             ("ssh", &self.ssh),
+            ("tls", &self.tls),
+            ("call-home", &self.call_home),
             ("limits", &self.limits),
             ("event-log", &self.event_log),
             ("detached-candidates", &self.detached_candidates),

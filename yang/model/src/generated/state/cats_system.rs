@@ -2,6 +2,178 @@
 
 //! What `cats-system` defines.
 
+/// What is done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum State {
+    /// For the time of the next attempt.
+    Waiting,
+    /// An attempt is under way.
+    Connecting,
+    /// A user of the client has logged in.
+    Connected,
+}
+
+impl State {
+    /// Its name in YANG.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Connecting => "connecting",
+            Self::Connected => "connected",
+        }
+    }
+}
+
+impl crate::leaf::Leaf for State {
+    fn blank() -> Self {
+        Self::Waiting
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "waiting" => Ok(Self::Waiting),
+            "connecting" => Ok(Self::Connecting),
+            "connected" => Ok(Self::Connected),
+            _ => Err(format!("{text:?} is none of waiting, connecting, connected")),
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.as_str().into()
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Connection {
+    /// What is done now.
+    pub state: Option<crate::generated::state::cats_system::State>,
+    /// Since when it is connected, or was not.
+    pub since: Option<String>,
+    /// The endpoint that is connected or tried.
+    pub endpoint: Option<u8>,
+    /// The address and port that it is connected to.
+    pub remote_address: Option<String>,
+    /// How often it was connected since cats-mgmtd has started.
+    pub connections: Option<u64>,
+    /// Attempts that failed since cats-mgmtd has started.
+    pub failed_attempts: Option<u64>,
+    /// Why the last attempt that failed did, or the last connection ended.
+    pub last_error: Option<String>,
+    /// When that was.
+    pub last_error_time: Option<String>,
+}
+
+impl crate::field::Branch for Connection {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "state" => &mut self.state,
+            "since" => &mut self.since,
+            "endpoint" => &mut self.endpoint,
+            "remote-address" => &mut self.remote_address,
+            "connections" => &mut self.connections,
+            "failed-attempts" => &mut self.failed_attempts,
+            "last-error" => &mut self.last_error,
+            "last-error-time" => &mut self.last_error_time,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![
+            ("state", &self.state),
+            ("since", &self.since),
+            ("endpoint", &self.endpoint),
+            ("remote-address", &self.remote_address),
+            ("connections", &self.connections),
+            ("failed-attempts", &self.failed_attempts),
+            ("last-error", &self.last_error),
+            ("last-error-time", &self.last_error_time),
+        ]
+    }
+}
+
+/// A client that is called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Client {
+    /// Its name, in logs and alarms.
+    pub name: String,
+    /// How far it has come.
+    pub connection: std::sync::Arc<crate::generated::state::cats_system::Connection>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self { name: <String as crate::leaf::Leaf>::blank(), connection: Default::default() }
+    }
+}
+
+impl crate::field::Branch for Client {
+    const REQUIRED: &'static [&'static str] = &["name"];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "name" => &mut self.name,
+            "connection" => &mut self.connection,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("name", &self.name), ("connection", &self.connection)]
+    }
+}
+
+impl crate::field::Entry for Client {
+    type Key = String;
+
+    const KEYS: &'static [&'static str] = &["name"];
+
+    fn key(&self) -> Self::Key {
+        self.name.clone()
+    }
+
+    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
+        let [name] = texts else { return Err("its keys are expected".to_owned()) };
+        crate::leaf::Leaf::parse(name)
+    }
+
+    fn set_key(&mut self, key: &Self::Key) {
+        self.name.clone_from(key);
+    }
+}
+
+/// Clients that this node connects to. Once the TCP connection is there, it is the server of SSH or TLS
+/// as for any client, and who logs in gets the sessions that it may have.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CallHome {
+    /// A client that is called.
+    pub client: crate::field::List<crate::generated::state::cats_system::Client>,
+}
+
+impl crate::field::Branch for CallHome {
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
+        Some(match member {
+            "client" => &mut self.client,
+            _ => return None,
+        })
+    }
+
+    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
+        vec![("client", &self.client)]
+    }
+}
+
 /// A candidate that the reader may attach: one of the same user, and for a recovery session one of any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
@@ -115,6 +287,8 @@ pub enum Transport {
     Ssh,
     /// The local socket.
     Local,
+    /// NETCONF over TLS.
+    Tls,
 }
 
 impl Transport {
@@ -123,6 +297,7 @@ impl Transport {
         match self {
             Self::Ssh => "ssh",
             Self::Local => "local",
+            Self::Tls => "tls",
         }
     }
 }
@@ -136,7 +311,8 @@ impl crate::leaf::Leaf for Transport {
         match text {
             "ssh" => Ok(Self::Ssh),
             "local" => Ok(Self::Local),
-            _ => Err(format!("{text:?} is none of ssh, local")),
+            "tls" => Ok(Self::Tls),
+            _ => Err(format!("{text:?} is none of ssh, local, tls")),
         }
     }
 
@@ -438,6 +614,9 @@ impl crate::field::Branch for Alarms {
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
+    /// Clients that this node connects to. Once the TCP connection is there, it is the server of SSH or TLS
+    /// as for any client, and who logs in gets the sessions that it may have.
+    pub call_home: std::sync::Arc<crate::generated::state::cats_system::CallHome>,
     /// Private candidates whose sessions were lost or killed with changes that are not committed. A session
     /// of the same user can attach one by attach-candidate of cats-exec. They are gone when cats-mgmtd
     /// stops, and so is that of a session that closes itself.
@@ -454,6 +633,7 @@ impl crate::field::Branch for System {
 
     fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
         Some(match member {
+            "call-home" => &mut self.call_home,
             "detached-candidates" => &mut self.detached_candidates,
             "history" => &mut self.history,
             "alarms" => &mut self.alarms,
@@ -463,6 +643,7 @@ impl crate::field::Branch for System {
 
     fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
         vec![
+            ("call-home", &self.call_home),
             ("detached-candidates", &self.detached_candidates),
             ("history", &self.history),
             ("alarms", &self.alarms),
