@@ -41,7 +41,6 @@ def tls(host, port, certificate, key, authority):
         assert transports(session) == (["netconf-tls"], ["admin"]), transports(session)
         schema = session.get_schema("ietf-cats").data
         assert "module ietf-cats" in schema and schema.rstrip().endswith("}"), len(schema)
-        session.close_session()
 
 
 def call_home(host, port, user, key):
@@ -57,7 +56,6 @@ def call_home(host, port, user, key):
         assert texts(data, "//s:connection/s:endpoint") == ["2"]
         assert texts(data, "//s:connection/s:remote-address") == [f"{host}:{port}"]
         assert "cannot-call" not in texts(data, "//s:alarm/s:alarm-type")
-        session.close_session()
 
 
 CHECKS = {check.__name__: check for check in (tls, call_home)}

@@ -24,6 +24,8 @@ const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-system", &["authentication", "local-users"]),
     ("ietf-yang-library", &[]),
     ("ietf-yang-push", &["on-change"]),
+    // For its identities, which an import alone does not make values (RFC 7950 section 9.10.2).
+    ("ietf-x509-cert-to-name", &[]),
 ];
 
 /// Of ours, those that hold only types and extensions.

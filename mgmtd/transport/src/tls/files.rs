@@ -35,6 +35,10 @@ pub struct TlsFiles {
     pub revocation_list: Option<PathBuf>,
 }
 
+/// The size of a record. There are clients, such as ncclient, that read so much when their socket has something; the rest
+/// of a larger record would stay in their library of TLS, where they do not look before more comes.
+const RECORD: usize = 4096;
+
 /// Why the files are of no use. What they hold is never told: they may be named by who may not read them.
 #[derive(Debug, Error)]
 pub enum TlsFileError {
@@ -134,6 +138,7 @@ impl Loaded {
         // No resumption: each connection shows its certificate, so that a revoked one never gets in.
         server.send_tls13_tickets = 0;
         server.session_storage = Arc::new(NoServerSessionStorage {});
+        server.max_fragment_size = Some(RECORD);
         Ok(Self { server: Arc::new(server), roots, authorities, revoked, provider })
     }
 
