@@ -8,6 +8,7 @@ mod load;
 mod memory;
 mod rig;
 mod scale;
+mod told;
 mod yuma;
 
 use crate::Settings;

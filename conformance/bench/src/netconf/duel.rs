@@ -4,6 +4,7 @@ use super::crowd::{self, Crowd};
 use super::endpoint::{Client, Endpoint};
 use super::load;
 use super::rig::Ours;
+use super::told::Told;
 use super::yuma::Yuma;
 use crate::figure::{Better, Figure, median};
 use cats_conformance::lab::Lab;
@@ -45,6 +46,7 @@ struct Duels {
     crowd: Duel,
     /// How busy the CPUs were meanwhile.
     crowd_shares: String,
+    told: Duel,
     edit: Duel,
     commit: Duel,
     get: Duel,
@@ -61,6 +63,7 @@ pub(super) fn measure(lab: &Lab, key: &AdministratorKey, rounds: usize) -> Resul
     let mut clients = [ends[0].connect()?.settle(), ends[1].connect()?.settle()];
     small(&mut clients, &mut duels, rounds)?;
     crowded(ends, &mut duels, rounds)?;
+    told(ends, &mut duels, rounds)?;
     large(&mut clients, &mut duels, rounds.min(LARGE_ROUNDS))?;
     Ok(duels.figures(&Yuma::version()?))
 }
@@ -85,6 +88,15 @@ fn crowded(ends: [&Endpoint; 2], duels: &mut Duels, rounds: usize) -> Result<()>
         duels.crowd.fight(round, |side| crowd.pairs(side, round))?;
     }
     duels.crowd_shares = crowd.shares();
+    Ok(())
+}
+
+/// With the sessions that are there already.
+fn told(ends: [&Endpoint; 2], duels: &mut Duels, rounds: usize) -> Result<()> {
+    let mut pairs = [Told::connect(ends[0])?, Told::connect(ends[1])?];
+    for round in 0..rounds {
+        duels.told.fight(round, |side| pairs[side].commits(round))?;
+    }
     Ok(())
 }
 
@@ -208,12 +220,14 @@ impl Duels {
         let edit = "edit-config of the candidate with 10,000 list entries of five leaves that were not there";
         let commit =
             "commit of these. Ours is durable by fdatasync; theirs writes its startup file without a sync";
+        let told = "from the request to commit one leaf until another session has the whole netconf-config-change of it";
         let get = "get-config of these by subtree filter, the whole reply received";
         let all = [
             self.setup.figure("session-setup", Better::Lower, against, setup),
             self.reads.figure("get-config-pipelined", Better::Higher, against, reads),
             self.crowd.figure("edit-commit-pairs", Better::Higher, against, &crowd),
             self.pairs.figure("edit-commit-pairs-one-session", Better::Higher, against, &pairs),
+            self.told.figure("notification", Better::Lower, against, told),
             self.edit.figure("edit-10k", Better::Lower, against, edit),
             self.commit.figure("commit-10k", Better::Lower, against, commit),
             self.get.figure("get-10k", Better::Lower, against, get),
