@@ -18,6 +18,7 @@ const MANAGEMENT: &[(&str, &str)] = &[
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/tls/", "mgmtd/daemon/src/transports.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/call-home/", "mgmtd/daemon/src/transports.rs"),
     ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/limits/", "mgmtd/daemon/src/limits.rs"),
+    ("/ietf-routing:routing/ietf-cats:cats/cats-system:system/event-log/", "mgmtd/daemon/src/rules.rs"),
     (
         "/ietf-routing:routing/ietf-cats:cats/cats-system:system/detached-candidates/",
         "mgmtd/daemon/tests/private.rs",
