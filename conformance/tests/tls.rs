@@ -150,6 +150,8 @@ fn files_that_are_missing_and_fingerprints_that_prove_nothing_are_told_of() -> R
     let weak = "<tls><cert-to-name><id>1</id><fingerprint>02:AB</fingerprint></cert-to-name></tls>";
     let refused = server.node.configure(&system(weak)).map_err(|error| error.to_string());
     assert!(refused.as_ref().is_err_and(|why| why.contains("SHA-256")), "{refused:?}");
+    // What a commit refuses stays in the candidate.
+    server.node.netconf()?.succeed("<discard-changes/>")?;
     let key = server.lab.folder().join("pki/server.key").display().to_string();
     server.node.configure(&system(&format!("<tls><private-key>{key}</private-key></tls>")))?;
     wait_for("the alarm to be gone", || {
