@@ -200,6 +200,32 @@ fn each_leaf_of_state_of_path_selector_and_agent_is_served_in_some_state() {
     );
 }
 
+/// What is asked for by some keys of a list is looked for by these, whatever else there is.
+#[test]
+fn instances_of_a_service_or_of_a_name_are_served_alone() {
+    let mut bed = Bed::new();
+    let _instances = report_in_doubt(&mut bed);
+    bed.until_shown("both instances", |agent| agent["instances"]["instance"].as_array().unwrap().len() == 2);
+    for (list, name) in [
+        (["cats-sma:metric-agent", "instances"], "instance"),
+        (["cats-cps:path-selector", "service-table"], "entry"),
+    ] {
+        let mut found = |keys: &str| -> Vec<String> {
+            let state = bed.node.state(&[&format!("/{}/{}/{name}{keys}", list[0], list[1])]);
+            let entries = state[list[0]][list[1]][name].as_array().cloned().unwrap_or_default();
+            entries.iter().map(|entry| format!("{} {}", entry["cs-id"], entry["csci-id"])).collect()
+        };
+        let all = found("");
+        assert_eq!(all, [format!("1 \"{A}\""), format!("1 \"{B}\"")], "{name}");
+        assert_eq!(found("[cs-id='1']"), all);
+        assert_eq!(found(&format!("[csci-id='{B}']")), all[1..]);
+        assert_eq!(found(&format!("[cs-id='1'][csci-id='{A}']")), all[..1]);
+        for nobody in ["[cs-id='2']", "[csci-id='192.0.2.1']", "[cs-id='no service']"] {
+            assert_eq!(found(nobody), [""; 0], "{name}{nobody}");
+        }
+    }
+}
+
 /// Two instances, of which one has a report in doubt and the other one in quarantine.
 fn report_in_doubt(bed: &mut Bed) -> [Instance; 2] {
     let (mut a, mut b) = (bed.instance(A, 11), bed.instance(B, 21));

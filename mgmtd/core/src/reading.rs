@@ -5,7 +5,7 @@ use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag};
 use cats_yang_tree::notice::Notice;
 use cats_yang_tree::schema::{NodeId, NodeKind, Schema};
 use cats_yang_tree::xpath::{self, Accessible, Budget, Expr, Kind, Scope, XPathError};
-use cats_yang_tree::{Defaults, InstancePath, Origins, Step, Subtree, Tree, View, view};
+use cats_yang_tree::{Defaults, InstancePath, Origins, Place, Step, Subtree, Tree, View, view};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -170,14 +170,14 @@ impl Filter {
     }
 
     /// The places that hold all that it may select, or has to look at, below nodes that `wanted` says yes to.
-    pub(crate) fn places(&self, schema: &Schema, wanted: &dyn Fn(NodeId) -> bool) -> Vec<InstancePath> {
+    pub(crate) fn places(&self, schema: &Schema, wanted: &dyn Fn(NodeId) -> bool) -> Vec<Place> {
         let place = |chain: Vec<NodeId>| {
             // Entries are told apart by the filter itself.
             let is_list = |node: &NodeId| matches!(schema.node(*node).kind, NodeKind::List { .. });
             let list = chain.iter().position(is_list);
             let length = list.map_or(chain.len(), |at| at + 1);
             let step = |node| Step { node, key: None };
-            InstancePath { steps: chain.into_iter().take(length).map(step).collect() }
+            Place::from(InstancePath { steps: chain.into_iter().take(length).map(step).collect() })
         };
         match self {
             Filter::Subtree(filter) => filter.places(schema, wanted),

@@ -325,12 +325,17 @@ fn entries_that_the_filter_names_by_key_are_asked_for_alone() {
     let a = node.open("ada");
     node.attach(1, Some(0));
     let entry = |name: &str| format!("/probe-bench:bench/item[name={name}]");
+    let meter = |keys: &str| format!("/probe-bench:bench/meter{keys}");
     for (content, asked) in [
         ("<item/>", vec!["/probe-bench:bench/item".to_owned()]),
         ("<item><name/><hits/></item>", vec!["/probe-bench:bench/item".to_owned()]),
         ("<item><name> b </name><hits/></item><item><name>a</name></item>", vec![entry("'a'"), entry("'b'")]),
         ("<item><name>it's</name></item>", vec![entry("\"it's\"")]),
         ("<item xmlns=\"\"><name>a</name></item>", vec![entry("'a'")]),
+        ("<meter><room>a</room><number>7</number></meter>", vec![meter("[room='a'][number='7']")]),
+        ("<meter><room>a</room><number/></meter>", vec![meter("[room='a']")]),
+        ("<meter><number>7</number></meter>", vec![meter("[number='7']")]),
+        ("<meter><room>a</room></meter><meter><number/></meter>", vec![meter(""), meter("[room='a']")]),
         (
             "<item xmlns=\"urn:other\"><name>a</name></item><counters/>",
             vec!["/probe-bench:bench/counters".into()],

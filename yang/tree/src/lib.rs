@@ -38,7 +38,7 @@ pub mod xpath;
 pub use diff::{Change, ChangeSet, Record, diff, diff_of_few};
 pub use edit::edit;
 pub use ops::{DefaultOperation, Operation, Ops};
-pub use path::{InstancePath, Key, Step};
+pub use path::{InstancePath, Key, Place, Step};
 pub use size::unshared;
 pub use tree::{Branch, Data, Found, Part, Tree};
 pub use validate::validate;

@@ -69,6 +69,33 @@ pub struct InstancePath {
     pub steps: Vec<Step>,
 }
 
+/// A place that holds what a filter may select.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// A container, a list, or an entry of one.
+    pub path: InstancePath,
+    /// Of a list, of which not all keys are known: the keys that are, in their order, each with its value.
+    pub keys: Vec<(NodeId, Value)>,
+}
+
+impl From<InstancePath> for Place {
+    fn from(path: InstancePath) -> Self {
+        Self { path, keys: Vec::new() }
+    }
+}
+
+impl Place {
+    /// The RFC 7951 form; of a list with a predicate for each key that is known.
+    pub fn render(&self, schema: &Schema) -> Path {
+        let Path(mut out) = self.path.render(schema);
+        for (key, value) in &self.keys {
+            // A key is of its list's module.
+            push_key(&mut out, schema, (*key, value), &mut |_, _| {});
+        }
+        Path(out)
+    }
+}
+
 /// Is an entry of `node` named by its position?
 pub(crate) fn is_positional(schema: &Schema, node: NodeId) -> bool {
     match &schema.node(node).kind {
@@ -210,16 +237,25 @@ fn push_step(out: &mut String, schema: &Schema, step: &Step, qualify: &mut dyn F
         }
         _ => {
             for (id, value) in schema.list_keys(step.node).iter().zip(key.values()) {
-                let key = schema.node(*id);
-                out.push('[');
-                qualify(out, key.module);
-                out.push_str(&key.name);
-                out.push('=');
-                push_literal(out, &text_of(value));
-                out.push(']');
+                push_key(out, schema, (*id, value), qualify);
             }
         }
     }
+}
+
+fn push_key(
+    out: &mut String,
+    schema: &Schema,
+    (id, value): (NodeId, &Value),
+    qualify: &mut dyn FnMut(&mut String, ModuleId),
+) {
+    let key = schema.node(id);
+    out.push('[');
+    qualify(out, key.module);
+    out.push_str(&key.name);
+    out.push('=');
+    push_literal(out, &text_of(value));
+    out.push(']');
 }
 
 fn text_of(value: &Value) -> Cow<'_, str> {

@@ -105,6 +105,13 @@ impl Cache {
         rest.into_iter().flatten().chain(others).filter_map(|(_, ix)| Some((*ix, self.get(*ix)?)))
     }
 
+    /// The SCIs of a service after one, in order.
+    pub(super) fn members(&self, cs_id: CsId, after: Option<CsciId>) -> impl Iterator<Item = CsciId> {
+        let behind = (after.map_or(Unbounded, Excluded), Unbounded);
+        let members = self.by_service.get(&cs_id).into_iter();
+        members.flat_map(move |members| members.range(behind)).map(|(csci_id, _)| *csci_id)
+    }
+
     /// Whether an SCI of the service is known.
     pub(super) fn has_service(&self, cs_id: CsId) -> bool {
         self.by_service.contains_key(&cs_id)

@@ -78,6 +78,7 @@ impl Selected {
     /// What a filter, or the stored one of that name, selects. `state`: of `<operational>`.
     fn new(schema: &Schema, filter: Option<Filter>, stored: Option<String>) -> Self {
         let places = filter.as_ref().map(|filter| filter.places(schema, &|_| true));
+        let places = places.map(|places| places.into_iter().map(|place| place.path).collect());
         Self { filter, stored, places }
     }
 

@@ -41,6 +41,10 @@ pub fn schema() -> Arc<Schema> {
                 s.container("counters", |k| {
                     k.leaf("seen", Ty::uint32());
                 });
+                s.list("meter", &["room", "number"], |l| {
+                    l.leaf("room", Ty::string());
+                    l.leaf("number", Ty::uint32());
+                });
             });
         });
     });

@@ -7,7 +7,7 @@ use super::extent::Extent;
 use super::term::{Group, Term};
 use super::trail::Trail;
 use crate::error::Error;
-use crate::path::{InstancePath, Key};
+use crate::path::{InstancePath, Key, Place};
 use crate::schema::{NodeId, Schema};
 use crate::tree::{Branch, Child, Data, Entries, Tree};
 use crate::value::Value;
@@ -35,9 +35,9 @@ impl Subtree {
         self.0.picks.contains_key(&node)
     }
 
-    /// The deepest places that hold all that it may select: containers, lists, or entries that are named by all their
-    /// keys; only those below nodes that `wanted` says yes to.
-    pub fn places(&self, schema: &Schema, wanted: &dyn Fn(NodeId) -> bool) -> Vec<InstancePath> {
+    /// The deepest places that hold all that it may select: containers, lists with the keys that are named, or entries
+    /// that are named by all their keys; only those below nodes that `wanted` says yes to.
+    pub fn places(&self, schema: &Schema, wanted: &dyn Fn(NodeId) -> bool) -> Vec<Place> {
         let mut out = Vec::new();
         self.0.places(schema, wanted, &InstancePath::default(), &mut out);
         out

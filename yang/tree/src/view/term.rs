@@ -4,7 +4,7 @@
 //! match the same are one. So it takes a look-up to find those that an entry satisfies, however many there are.
 
 use crate::error::{Error, ErrorTag};
-use crate::path::{InstancePath, Key, Step};
+use crate::path::{InstancePath, Key, Place, Step};
 use crate::schema::{NodeId, NodeKind, Schema};
 use crate::value::{Names, Token, Value};
 use crate::xml;
@@ -101,13 +101,13 @@ impl Term {
         schema: &Schema,
         wanted: &dyn Fn(NodeId) -> bool,
         above: &InstancePath,
-        out: &mut Vec<InstancePath>,
+        out: &mut Vec<Place>,
     ) {
         for (id, group) in self.picks.iter().filter(|(id, _)| wanted(**id)) {
             let mut place = above.clone();
             place.steps.push(Step { node: *id, key: None });
             if group.whole {
-                out.push(place);
+                out.push(place.into());
                 continue;
             }
             for term in group.terms() {
@@ -122,7 +122,7 @@ impl Term {
         schema: &Schema,
         wanted: &dyn Fn(NodeId) -> bool,
         mut place: InstancePath,
-        out: &mut Vec<InstancePath>,
+        out: &mut Vec<Place>,
     ) {
         let Some(last) = place.steps.last_mut() else { return };
         let matched = |node: &NodeId| wanted(*node) && !schema.is_key(*node);
@@ -135,24 +135,30 @@ impl Term {
             }
             NodeKind::List { .. } => {
                 last.key = self.key(schema, last.node);
-                out.push(place);
+                let keys = if last.key.is_none() { self.keys(schema, last.node) } else { Vec::new() };
+                out.push(Place { path: place, keys });
             }
-            _ => out.push(place),
+            _ => out.push(place.into()),
         }
     }
 
     /// The key of the only entry that can match, if all keys of `list` are matched by content.
     pub(super) fn key(&self, schema: &Schema, list: NodeId) -> Option<Key> {
-        let keys = schema.list_keys(list);
+        let (keys, known) = (schema.list_keys(list), self.keys(schema, list));
+        let whole = !keys.is_empty() && known.len() == keys.len();
+        whole.then(|| Key::new(known.into_iter().map(|(_, value)| value).collect()))
+    }
+
+    /// The keys of `list` that are matched by content, in their order.
+    fn keys(&self, schema: &Schema, list: NodeId) -> Vec<(NodeId, Value)> {
         // An element without a namespace may name a leaf beside the key, which then decides too.
         let value = |id: &NodeId| {
             self.matches.iter().find_map(|either| match either.as_slice() {
-                [(leaf, value)] if leaf == id => Some(value.clone()),
+                [(leaf, value)] if leaf == id => Some((*id, value.clone())),
                 _ => None,
             })
         };
-        let values: Vec<Value> = keys.iter().map_while(value).collect();
-        (!keys.is_empty() && values.len() == keys.len()).then(|| Key::new(values))
+        schema.list_keys(list).iter().filter_map(value).collect()
     }
 }
 

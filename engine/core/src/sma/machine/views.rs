@@ -255,6 +255,11 @@ impl Sma {
         self.cache.after(after).take(limit).map(|(ix, entry)| self.view(ix, entry)).collect()
     }
 
+    /// The SCIs of a service after one, in order.
+    pub fn members(&self, cs_id: CsId, after: Option<CsciId>) -> impl Iterator<Item = CsciId> {
+        self.cache.members(cs_id, after)
+    }
+
     fn view(&self, ix: EntryIx, entry: &Entry) -> SciView {
         SciView {
             key: entry.key,

@@ -27,19 +27,26 @@ impl Filter {
 
     /// The entries of a list of ours that are asked for, by the values of its keys.
     pub(super) fn entries(&self, list: &[&str], keys: &[&str]) -> Entries {
+        let whole = |parts: Vec<Keys>| parts.into_iter().map(|keys| keys.into_iter().collect()).collect();
+        self.parts(list, keys).and_then(whole).map_or(Entries::All, Entries::Named)
+    }
+
+    /// The parts of a list of ours that are asked for, each by the keys that are given of it; nothing for all of it.
+    pub(super) fn parts(&self, list: &[&str], keys: &[&str]) -> Option<Vec<Keys>> {
         let full = full(list);
         let touching = self.0.iter().filter(|path| touches(path, &full));
-        let named = touching.map(|path| {
+        let parts = touching.map(|path| {
             let step = path.get(full.len().checked_sub(1)?)?;
             let value = |key: &&str| step.keys.iter().find(|(name, _)| name == key);
-            keys.iter().map(|key| value(key).map(|(_, value)| value.clone())).collect()
+            let given: Keys = keys.iter().map(|key| value(key).map(|(_, value)| value.clone())).collect();
+            given.iter().any(Option::is_some).then_some(given)
         });
-        match named.collect::<Option<Vec<_>>>() {
-            Some(named) if !self.0.is_empty() => Entries::Named(named),
-            Some(_) | None => Entries::All,
-        }
+        parts.collect::<Option<Vec<_>>>().filter(|_| !self.0.is_empty())
     }
 }
+
+/// The values of a list's keys, in their order, as far as they are given.
+pub(super) type Keys = Vec<Option<String>>;
 
 /// Entries of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,6 +157,8 @@ mod tests {
         assert_eq!(one, Entries::Named(vec![vec!["1".to_owned(), "2".to_owned()]]));
         let half = filter(&[&two_keys[..two_keys.rfind('[').unwrap()]]).unwrap();
         assert_eq!(half.entries(&["x:agent", "instance"], &["cs-id", "csci-id"]), Entries::All);
+        let part = half.parts(&["x:agent", "instance"], &["cs-id", "csci-id"]);
+        assert_eq!(part, Some(vec![vec![None, Some("2".to_owned())]]));
         let both = path.replace("'a/[b]'", "concat('it',\"'\",'s \"x\"')");
         let both = filter(&[&both]).unwrap().entries(&decision, &["transaction"]);
         assert_eq!(both, Entries::Named(vec![vec!["it's \"x\"".to_owned()]]));

@@ -2,7 +2,7 @@
 
 use super::Part;
 use super::decision::identity;
-use super::filter::{Entries, Filter};
+use super::filter::Filter;
 use super::time::{millis_since, millis_until};
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
@@ -17,12 +17,49 @@ pub(super) const LIST: [&str; 3] = ["cats-cps:path-selector", "service-table", "
 /// An instance of a service.
 pub(super) type Key = (CsId, CsciId);
 
-/// The instances that are asked for; nothing for all. A key that is none names no entry.
-pub(super) fn wanted(filter: &Filter, list: &[&str]) -> Option<BTreeSet<Key>> {
-    match filter.entries(list, &["cs-id", "csci-id"]) {
-        Entries::All => None,
-        Entries::Named(named) => Some(named.iter().filter_map(|keys| key(keys)).collect()),
-    }
+/// Where instances are found without looking at all of them.
+pub(super) trait Instances {
+    /// At most so many of a service after one, in order.
+    fn of_service(&self, cs_id: CsId, after: Option<CsciId>, limit: usize) -> Vec<CsciId>;
+
+    /// The services of one.
+    fn services_of(&self, csci_id: CsciId) -> Vec<CsId>;
+}
+
+/// At most so many of the instances that are asked for, after one and in order; nothing where all are. A key that is none
+/// names no entry.
+pub(super) fn wanted(
+    filter: &Filter,
+    list: &[&str],
+    known: &impl Instances,
+    (after, limit): (Option<Key>, usize),
+) -> Option<Vec<Key>> {
+    let parts = filter.parts(list, &["cs-id", "csci-id"])?;
+    let found = parts.iter().flat_map(|part| part_of(part, known, (after, limit)).unwrap_or_default());
+    let found: BTreeSet<Key> = found.filter(|key| Some(*key) > after).collect();
+    Some(found.into_iter().take(limit).collect())
+}
+
+fn part_of(
+    part: &[Option<String>],
+    known: &impl Instances,
+    (after, limit): (Option<Key>, usize),
+) -> Option<Vec<Key>> {
+    let [cs_id, csci_id] = part else { return None };
+    let cs_id: Option<CsId> = cs_id.as_ref().map(|text| text.parse()).transpose().ok()?;
+    let csci_id: Option<CsciId> = csci_id.as_ref().map(|text| text.parse()).transpose().ok()?;
+    Some(match (cs_id, csci_id) {
+        (Some(cs_id), Some(csci_id)) => vec![(cs_id, csci_id)],
+        (Some(cs_id), None) => {
+            let after = after.filter(|(last, _)| *last == cs_id).map(|(_, csci_id)| csci_id);
+            let members = known.of_service(cs_id, after, limit).into_iter();
+            members.map(|csci_id| (cs_id, csci_id)).collect()
+        }
+        (None, Some(csci_id)) => {
+            known.services_of(csci_id).into_iter().map(|cs_id| (cs_id, csci_id)).collect()
+        }
+        (None, None) => Vec::new(),
+    })
 }
 
 fn key(keys: &[String]) -> Option<Key> {
@@ -51,12 +88,24 @@ impl<P: Plane> Engine<P> {
     ) -> Result<Part, String> {
         let Some(cps) = self.selector.as_ref().map(|role| &role.cps) else { return Ok((Vec::new(), None)) };
         let after = after.map(cursor).transpose()?;
-        let keys: Vec<Key> = match wanted(filter, &LIST) {
-            Some(wanted) => wanted.into_iter().filter(|key| Some(*key) > after).take(limit).collect(),
-            None => keys(cps, after).take(limit).collect(),
-        };
+        let keys = wanted(filter, &LIST, cps, (after, limit))
+            .unwrap_or_else(|| keys(cps, after).take(limit).collect());
         let entries = keys.iter().filter_map(|(cs_id, csci_id)| entry(cps, *cs_id, *csci_id, now.at));
         Ok((entries.collect(), end(keys.last().copied(), keys.len(), limit)))
+    }
+}
+
+impl Instances for Cps {
+    fn of_service(&self, cs_id: CsId, after: Option<CsciId>, limit: usize) -> Vec<CsciId> {
+        let rows = self.cst().rows(cs_id);
+        let behind = rows.partition_point(|row| Some(row.csci_id) <= after);
+        rows.iter().skip(behind).take(limit).map(|row| row.csci_id).collect()
+    }
+
+    fn services_of(&self, csci_id: CsciId) -> Vec<CsId> {
+        let mut services = self.cst().services();
+        services.retain(|cs_id| self.cst().row(*cs_id, csci_id).is_some());
+        services
     }
 }
 

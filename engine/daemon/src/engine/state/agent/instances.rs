@@ -4,12 +4,12 @@ use super::{ROOT, trigger_name};
 use crate::engine::state::Part;
 use crate::engine::state::decision::identity;
 use crate::engine::state::filter::{Entries, Filter};
-use crate::engine::state::service_table::{Key, cursor, end, health_name, micros, score, wanted};
+use crate::engine::state::service_table::{Instances, Key, cursor, end, health_name, micros, score, wanted};
 use crate::engine::state::time::{millis_since, millis_until, time};
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
-use cats_engine_core::sma::{Doubts, InstanceKey, MetricsView, SciCounters, SciView, Site};
-use cats_engine_types::{CsId, InstanceCounts, RequestTime, Sample};
+use cats_engine_core::sma::{Doubts, InstanceKey, MetricsView, SciCounters, SciView, Site, Sma};
+use cats_engine_types::{CsId, CsciId, InstanceCounts, RequestTime, Sample};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -27,7 +27,7 @@ impl<P: Plane> Engine<P> {
     ) -> Result<Part, String> {
         let Some(sma) = self.agent.as_ref().map(|role| &role.sma) else { return Ok((Vec::new(), None)) };
         let after = after.map(cursor).transpose()?;
-        let Some(wanted) = wanted(filter, &INSTANCES) else {
+        let Some(keys) = wanted(filter, &INSTANCES, sma, (after, limit)) else {
             let views = sma.instances(after.map(instance_key), limit);
             let last = views.last().map(|view| (view.key.cs_id, view.key.csci_id));
             return Ok((
@@ -35,7 +35,6 @@ impl<P: Plane> Engine<P> {
                 end(last, views.len(), limit),
             ));
         };
-        let keys: Vec<Key> = wanted.into_iter().filter(|key| Some(*key) > after).take(limit).collect();
         let views = keys.iter().filter_map(|key| sma.instance(instance_key(*key)));
         let entries = views.map(|view| instance(&view, now.at)).collect();
         Ok((entries, end(keys.last().copied(), keys.len(), limit)))
@@ -65,6 +64,16 @@ impl<P: Plane> Engine<P> {
         let percent = sma.config().cache.degraded_percent;
         let last = sites.last().filter(|_| sites.len() == limit).map(|(cs_id, _)| cs_id.to_string());
         Ok((sites.iter().map(|(cs_id, sums)| site(*cs_id, sums, percent)).collect(), last))
+    }
+}
+
+impl Instances for Sma {
+    fn of_service(&self, cs_id: CsId, after: Option<CsciId>, limit: usize) -> Vec<CsciId> {
+        self.members(cs_id, after).take(limit).collect()
+    }
+
+    fn services_of(&self, csci_id: CsciId) -> Vec<CsId> {
+        Sma::services_of(self, csci_id).into_iter().map(|view| view.key.cs_id).collect()
     }
 }
 
