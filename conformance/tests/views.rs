@@ -123,6 +123,13 @@ fn a_report_is_seen_at_its_agent_and_at_the_path_selector_or_waits_where_it_is_i
     let report = &document["ietf-routing:routing"]["ietf-cats:cats"]["cats-sma:metric-agent"]["quarantine"]["report"]
         [0];
     assert_eq!((&report["cs-id"], &report["csci-id"]), (&1.into(), &INSTANCE.into()), "{document}");
+    for view in ["show cst service video", "show sma cache video"] {
+        bed.shows(view, &["Service 1 (video)", INSTANCE])?;
+    }
+    bed.shows("show sma service video", &["video", "C-PS-1"])?;
+    let unknown = bed.cats("table", "show cst service vidoe")?;
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+    assert!(unknown.stderr.contains("did you mean `video`?"), "{unknown:?}");
     assert!(bed.succeed("show cst service 7")?.contains("Nothing is known"), "another service has no rows");
     Ok(())
 }

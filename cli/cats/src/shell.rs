@@ -174,13 +174,23 @@ impl Shell {
     }
 
     fn view(&mut self, asked: &Asked, out: &mut dyn Write) -> Result<(), Error> {
-        let filter = fragment("filter", &asked.filter(&self.schema))?;
-        // What holds by default is told like what is set.
-        let filter = Some(Filter::Subtree(filter));
+        let asked = match asked.lookup(&self.schema) {
+            Some(filter) => {
+                let services = self.get(&filter)?;
+                &asked.resolve(&self.schema, &services)?
+            }
+            None => asked,
+        };
+        let tree = self.get(&asked.filter(&self.schema))?;
+        self.tell(&tree, || asked.page(&self.schema, &tree).to_string(), out)
+    }
+
+    /// Configuration and state under a subtree filter; what holds by default is told like what is set.
+    fn get(&mut self, filter: &str) -> Result<Tree, Error> {
+        let filter = Some(Filter::Subtree(fragment("filter", filter)?));
         let operation = Operation::Get { filter, with_defaults: Some(WithDefaults::ReportAll) };
         let reply = data(self.session.call(&operation, &*self.schema)?)?;
-        let tree = self.tree(&reply)?;
-        self.tell(&tree, || asked.page(&self.schema, &tree).to_string(), out)
+        self.tree(&reply)
     }
 
     /// Has an operation carried out and shows what it answers, if that is anything.

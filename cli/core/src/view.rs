@@ -6,6 +6,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `asked` | which part of a view is asked for, and what it reads for that |
 //! | `data` | the data by names |
 //! | `page` | headings, facts, tables and notes, and how they are set |
 //! | `words`, `services` | times, counts and names as people say them |
@@ -13,6 +14,7 @@
 
 mod agent;
 mod alarms;
+mod asked;
 mod cache;
 mod cst;
 mod data;
@@ -21,17 +23,17 @@ mod quarantine;
 mod services;
 mod words;
 
+pub use asked::Asked;
 pub use page::Page;
 
 use crate::command::Word;
 use crate::complete::{Completion, Values};
-use crate::edit::{self, Selection};
 use crate::error::{Error, nearest};
 use crate::place::{expected_values, home};
 use crate::token::{Token, quote};
+use asked::{Means, Named};
 use cats_yang_tree::path::{InstancePath, Step};
 use cats_yang_tree::schema::{NodeId, Schema};
-use cats_yang_tree::tree::Tree;
 use cats_yang_tree::value::Value;
 use data::Cursor;
 
@@ -59,19 +61,11 @@ struct Narrowing {
 }
 
 const SERVICE: Narrowing =
-    Narrowing { word: "service", help: "only this service, by its CS-ID", leaf: "cs-id" };
+    Narrowing { word: "service", help: "only this service, by its CS-ID or name", leaf: "cs-id" };
 const INSTANCE: Narrowing =
     Narrowing { word: "instance", help: "only this contact instance, by its CSCI-ID", leaf: "csci-id" };
 
 const VIEWS: &[View] = &[alarms::VIEW, cst::VIEW, agent::VIEW, cache::VIEW, quarantine::VIEW];
-
-/// A view as it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    view: &'static View,
-    /// Leafs of keys, and their values.
-    narrowed: Vec<(&'static str, Value)>,
-}
 
 impl PartialEq for View {
     fn eq(&self, other: &Self) -> bool {
@@ -80,38 +74,6 @@ impl PartialEq for View {
 }
 
 impl Eq for View {}
-
-impl Asked {
-    /// The content of the subtree filter that selects what the view reads.
-    pub fn filter(&self, schema: &Schema) -> String {
-        let selections: Vec<Selection> = self
-            .view
-            .reads
-            .iter()
-            .filter_map(|read| resolve(schema, read))
-            .map(|path| self.selection(schema, path))
-            .collect();
-        edit::filters(schema, &selections)
-    }
-
-    /// The data as the view shows them.
-    pub fn page(&self, schema: &Schema, tree: &Tree) -> Page {
-        (self.view.page)(Cursor::home(schema, tree))
-    }
-
-    /// Entries of lists that have a key of this name must have this value of it.
-    fn selection(&self, schema: &Schema, path: InstancePath) -> Selection {
-        let mut matches = Vec::new();
-        for step in &path.steps {
-            for key in schema.list_keys(step.node) {
-                let named = |(leaf, _): &&(&str, Value)| *leaf == schema.node(*key).name;
-                let value = self.narrowed.iter().find(named).map(|(_, value)| value.clone());
-                matches.extend(value.map(|value| (step.node, *key, value)));
-            }
-        }
-        Selection { path, matches }
-    }
-}
 
 /// The views of this schema, with their words as one.
 pub fn words(schema: &Schema) -> Vec<(String, &'static str)> {
@@ -173,8 +135,10 @@ pub(crate) fn offers(schema: &Schema, words: &[Token], values: &dyn Values) -> V
 }
 
 fn values_of(schema: &Schema, view: &View, narrowing: &Narrowing, values: &dyn Values) -> Vec<Completion> {
-    let Some((path, leaf)) = list_of(schema, view, narrowing) else { return Vec::new() };
-    let values = values.of(&path, leaf).into_iter();
+    let keys = list_of(schema, view, narrowing);
+    let names = asked::names(schema).filter(|_| narrowing.leaf == SERVICE.leaf);
+    let places = keys.into_iter().chain(names);
+    let values = places.flat_map(|(path, leaf)| values.of(&path, leaf));
     values.map(|value| Completion { word: quote(&value), help: narrowing.help.to_owned() }).collect()
 }
 
@@ -210,7 +174,7 @@ struct Reader<'a> {
     schema: &'a Schema,
     words: Vec<&'static str>,
     view: Option<&'static View>,
-    narrowed: Vec<(&'static Narrowing, Value)>,
+    narrowed: Vec<(&'static Narrowing, Means)>,
     /// What the next word is the value of.
     value: Option<&'static Narrowing>,
 }
@@ -264,9 +228,11 @@ impl<'a> Reader<'a> {
         self.value = open.iter().copied().find(|open| open.word == word.text);
         match (self.value, open.first().copied()) {
             (Some(_), _) => Ok(()),
-            // The value alone says which service it is.
-            (None, Some(first)) => self.narrow(first, word).map_err(|_| self.unknown(word)),
-            (None, None) => Err(self.unknown(word)),
+            // The value alone says which service it is, unless it is rather a word that was mistyped.
+            (None, Some(first)) if word.quoted || self.near(word).is_none() => {
+                self.narrow(first, word).map_err(|_| self.unknown(word))
+            }
+            (None, Some(_) | None) => Err(self.unknown(word)),
         }
     }
 
@@ -275,19 +241,29 @@ impl<'a> Reader<'a> {
         let Some((_, leaf)) = list else { return Err(self.unknown(word)) };
         let Some(ty) = self.schema.leaf_type(leaf) else { return Err(self.unknown(word)) };
         let value = Value::parse_text(self.schema, ty, self.schema.node(leaf).module, &word.text);
-        let value = value.map_err(|invalid| {
-            Error::usage(format!("`{}` is no {}: {}", word.text, narrowing.leaf, invalid.message))
-                .under(word.span())
-                .expecting(expected_values(self.schema, leaf))
-        })?;
-        self.narrowed.push((narrowing, value));
+        let named = || Named::of(self.schema, word).filter(|_| narrowing.leaf == SERVICE.leaf);
+        let means = match (value, named()) {
+            (Ok(value), _) => Means::Value(value),
+            (Err(_), Some(named)) => Means::Service(named),
+            (Err(invalid), None) => {
+                let message = format!("`{}` is no {}: {}", word.text, narrowing.leaf, invalid.message);
+                let expected = expected_values(self.schema, leaf);
+                return Err(Error::usage(message).under(word.span()).expecting(expected));
+            }
+        };
+        self.narrowed.push((narrowing, means));
         Ok(())
+    }
+
+    /// The word that may stand here and that this one was probably meant to be.
+    fn near(&self, word: &Token) -> Option<&'static str> {
+        nearest(&word.text, self.offers().into_iter().map(|offer| offer.name))
     }
 
     fn unknown(&self, word: &Token) -> Error {
         let offers: Vec<String> = self.offers().into_iter().map(|offer| offer.name.to_owned()).collect();
         let error = Error::usage(format!("`{}` is unknown here", word.text)).under(word.span());
-        match nearest(&word.text, offers.iter().map(String::as_str)) {
+        match self.near(word) {
             Some(near) => error.remedy(format!("did you mean `{near}`?")).expecting(offers),
             None => error.expecting(offers),
         }
@@ -302,7 +278,7 @@ impl<'a> Reader<'a> {
             let offers = self.offers().into_iter().map(|offer| offer.name.to_owned()).collect();
             return Err(Error::usage("what of it is to be shown?").under(behind).expecting(offers));
         };
-        let narrowed = self.narrowed.into_iter().map(|(narrowing, value)| (narrowing.leaf, value)).collect();
+        let narrowed = self.narrowed.into_iter().map(|(narrowing, means)| (narrowing.leaf, means)).collect();
         Ok(Asked { view, narrowed })
     }
 }

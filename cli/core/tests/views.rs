@@ -290,9 +290,37 @@ fn a_view_asks_for_what_it_shows_and_no_more() {
     assert!(one.contains(entry), "{one}");
     assert!(one.contains("<service><name></name><cs-id>1</cs-id></service>"), "{one}");
     assert_eq!(filter("show cst 1 198.51.100.11"), one, "the values alone say what they are of");
+    let sma = filter("show sma service 1");
+    assert!(sma.contains("<sites><site><cs-id>1</cs-id></site></sites>"), "{sma}");
     let cache = filter("show sma cache instance 7");
     assert!(cache.contains("<instance><csci-id>7</csci-id></instance>"), "{cache}");
     assert!(cache.contains("<sites><site></site></sites>"), "{cache}");
+}
+
+#[test]
+fn a_service_may_be_meant_by_its_name_wherever_a_view_takes_its_number() {
+    let document =
+        json!({ "ietf-routing:routing": { "ietf-cats:cats": { "cats-services:services": services() } } });
+    let tree = edit(&Tree::new(), schema(), Ops::from_state_json(schema(), &document).unwrap()).unwrap();
+    for view in ["sma", "sma cache", "cst"] {
+        let by_number = asked(&format!("show {view} service 2")).unwrap();
+        assert_eq!(by_number.lookup(schema()), None, "a number is known");
+        for words in [format!("show {view} service chat"), format!("show {view} chat")] {
+            let named = asked(&words).unwrap();
+            let names = "<services xmlns=\"urn:catsd:yang:cats-services\"><service><name></name></service></services>";
+            assert!(named.lookup(schema()).is_some_and(|filter| filter.contains(names)), "{words}");
+            let found = named.resolve(schema(), &tree).unwrap();
+            assert_eq!(found.filter(schema()), by_number.filter(schema()), "{words}");
+        }
+    }
+    let unknown = |name: &str| {
+        let asked = asked(&format!("show cst service {name}")).unwrap();
+        asked.resolve(schema(), &tree).unwrap_err()
+    };
+    let error = unknown("chta");
+    assert_eq!((error.tag.as_str(), error.span), ("data-missing", Some((17, 4))));
+    assert_eq!(error.remedy.as_deref(), Some("did you mean `chat`?"));
+    assert!(unknown("mail").remedy.unwrap().contains("show state services service"));
 }
 
 fn offered(text: &str) -> Vec<String> {
@@ -303,13 +331,17 @@ fn offered(text: &str) -> Vec<String> {
 fn views_are_completed_word_by_word() {
     assert_eq!(offered("show "), ["alarms", "config", "cst", "sma", "state"]);
     assert_eq!(offered("show s"), ["sma", "state"]);
-    assert_eq!(offered("show sma "), ["cache", "quarantine"]);
+    assert_eq!(offered("show sma "), ["cache", "quarantine", "service"]);
     assert_eq!(offered("show sma cache "), ["instance", "service"]);
     assert_eq!(offered("show sma cache service 1 "), ["instance"]);
     assert_eq!(offered("show sma cache 1 ins"), ["instance"]);
     assert_eq!(offered("show cst service 1 instance 7 "), Vec::<String>::new());
     assert_eq!(offered("show sma qarantine "), Vec::<String>::new());
-    assert!(words(schema()).iter().any(|(words, help)| words == "sma quarantine" && !help.is_empty()));
+    let help = words(schema()).into_iter().find(|(words, _)| words == "sma quarantine").unwrap().1;
+    assert!(
+        help.contains("request release-quarantined") && help.contains("request drop-quarantined"),
+        "{help}"
+    );
 }
 
 #[test]
@@ -332,8 +364,9 @@ fn a_person_may_shorten_words_as_long_as_they_are_no_others() {
 fn what_is_no_view_is_told_with_what_is_one() {
     let wrong = |text: &str| asked(text).unwrap_err();
     assert_eq!(wrong("show sma cahce").remedy.as_deref(), Some("did you mean `cache`?"));
-    let value = wrong("show cst service nowhere at all");
-    assert_eq!(value.span, Some((17, 7)));
+    assert_eq!(wrong("show cst servce 1").remedy.as_deref(), Some("did you mean `service`?"));
+    let value = wrong("show cst service no/where at all");
+    assert_eq!(value.span, Some((17, 8)));
     assert!(wrong("show sma cache service").message.contains("which service?"));
     assert!(wrong("show cst service 1 service 2").expected.contains(&"instance".to_owned()));
     assert!(wrong("show alarms 7").message.contains("unknown"));

@@ -1,22 +1,22 @@
 //! `show sma`: the metric agent of this node at a glance.
 
-use super::View;
 use super::data::Cursor;
 use super::page::{Page, Table, left, right};
 use super::services::{NAMES, Names};
 use super::words::{counted, several, some, span, span_of, time, where_so};
+use super::{SERVICE, View};
 
 pub(super) const VIEW: View = View {
     words: &["sma"],
     help: "the metric agent: what it holds, its services, the path selectors that it tells",
-    narrows: &[],
+    narrows: &[SERVICE],
     reads: &[
         "metric-agent/status",
         "metric-agent/enabled",
         "metric-agent/node-id",
         "metric-agent/collection/listen",
         "metric-agent/collection/broker/host",
-        "metric-agent/sites",
+        "metric-agent/sites/site",
         "metric-agent/path-selectors",
         "metric-agent/quarantine/waiting",
         "metric-agent/quarantine/pushed-out",

@@ -57,7 +57,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn value(&self, name: &str) -> Option<&'a Value> {
+    /// The leaf of this name as it is.
+    pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
         self.branch?.leaf(self.named(name)?)
     }
 

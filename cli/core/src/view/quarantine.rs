@@ -10,7 +10,7 @@ use super::words::{counted, duration, several, time};
 
 pub(super) const VIEW: View = View {
     words: &["sma", "quarantine"],
-    help: "reports in doubt that wait to be released or dropped by an operator",
+    help: "reports in doubt, until request release-quarantined or request drop-quarantined",
     narrows: &[],
     reads: &[
         "metric-agent/quarantine/report",
@@ -49,7 +49,8 @@ fn page(home: Cursor<'_>) -> Page {
     }
     page.table(table(&reports, &names));
     page.note(
-        "Release one to take its values in, unless a later report was taken in meanwhile; drop it to forget it.",
+        "request release-quarantined report ID takes its values in, unless a later report was taken in meanwhile; \
+         request drop-quarantined report ID forgets it. Both take cs-id, csci-id and all too.",
     );
     page
 }
