@@ -155,6 +155,12 @@ fn what_yang_says_of_an_agent_needs_no_rule_of_ours() -> Result<()> {
         &["<error-app-tag>instance-required</error-app-tag>"],
     );
     session.succeed("<discard-changes/>")?;
+    let unheard =
+        "<admission><discovery>false</discovery><discovered-service>1</discovered-service></admission>";
+    let reply = commit(&mut session, unheard)?;
+    let words = "nobody reports of it: delete it, or set discovery true";
+    refused(&reply, "/admission/discovered-service[.='1']", &[words]);
+    session.succeed("<discard-changes/>")?;
     let reply = commit(&mut session, "<calendar><window><name>w</name></window></calendar>")?;
     refused(&reply, "/calendar/window[name='w']", &["<missing-choice", "when"]);
     Ok(())
