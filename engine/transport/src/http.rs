@@ -20,7 +20,7 @@ pub(crate) struct Peer<'a> {
 /// Sends one request; the answer's body is still to be read. The connection lives as long as that.
 pub(crate) async fn send(
     peer: Peer<'_>,
-    request: Request<Full<Bytes>>,
+    mut request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, String> {
     let stream = connect::tls(peer.address, peer.expected, peer.pki, &[b"h2", b"http/1.1"]).await?;
     let second = stream.get_ref().1.alpn_protocol() == Some(b"h2");
@@ -31,6 +31,10 @@ pub(crate) async fn send(
             hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.map_err(failed)?;
         tokio::spawn(connection);
         return sender.send_request(request).await.map_err(failed);
+    }
+    // HTTP/1.1 names the host in a header, and all of the address to proxies only.
+    if let Some(path) = request.uri().path_and_query().cloned() {
+        *request.uri_mut() = path.into();
     }
     let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.map_err(failed)?;
     tokio::spawn(connection);
