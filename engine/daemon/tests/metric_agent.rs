@@ -291,7 +291,7 @@ fn an_agent_that_is_killed_and_starts_again_is_believed_anew() {
     bed.until_selects_by(B, "50000");
 }
 
-/// Proves SMA-24, CP-17: what a site that is cut off said holds for its time, and no longer.
+/// Proves CP-2, CP-17: what a site that is cut off said holds for its time, and no longer.
 #[test]
 fn without_its_agent_an_instance_is_seen_as_configured_once_its_record_expires() {
     let mut bed = two_nodes();
@@ -335,7 +335,7 @@ fn an_agent_that_is_switched_off_withdraws_what_it_advertised() {
     }
 }
 
-/// Proves SMA-19, SMA-20: an agent without an entry, or with another key, is not heard.
+/// Proves SMA-20, CP-27: an agent without an entry, or with another key, is not heard.
 #[test]
 fn an_agent_that_is_not_authorised_says_nothing_to_a_path_selector() {
     let mut bed = Bed::new();
@@ -470,7 +470,7 @@ fn an_instance_that_cannot_connect_is_asked_and_listened_to() {
     }
 }
 
-/// Proves SMA-1: an address that is not there yet costs nothing but the listener, and is taken when it is free.
+/// An address that is not there yet costs nothing but the listener, and is taken when it is free.
 #[test]
 fn an_agent_whose_address_is_taken_runs_and_listens_once_it_is_free() {
     let mut bed = Bed::new();

@@ -35,7 +35,7 @@ async fn reports(agent: &mut Agent, count: usize) -> Vec<Report> {
     taken
 }
 
-/// Proves SMA-1, SMA-2, SMA-18, SMA-29.
+/// Proves SMA-1, SMA-2, SMA-18.
 #[tokio::test]
 async fn reports_go_up_and_answers_come_down_on_a_stream_of_a_known_instance() {
     let ca = Authority::new();

@@ -208,7 +208,7 @@ async fn what_was_said_before_the_end_arrives_before_it() {
     assert!(matches!(selector.next().await, SelectorEvent::Disconnected(..)));
 }
 
-/// Proves SMA-18, SMA-20: a revoked certificate ends the stream, and does not come back.
+/// Proves CP-27: a revoked certificate ends the stream, and does not come back.
 #[tokio::test]
 async fn an_agent_that_is_revoked_is_disconnected_when_the_list_changes() {
     let ca = Authority::new();

@@ -101,7 +101,7 @@ async fn a_posted_report_is_answered_and_read_again_with_its_tag() {
     }
 }
 
-/// Proves SMA-5, SMA-18, SMA-29: each of several reports has its own answer.
+/// Proves SMA-18: each of several reports has its own answer.
 #[tokio::test]
 async fn of_several_reports_each_is_answered_for_itself() {
     let ca = Authority::new();

@@ -210,7 +210,7 @@ fn the_slots_of_a_site_are_none_when_all_its_scis_are_unhealthy() {
     assert_eq!(site.sma.site_gas(key(2, 3).cs_id), 7);
 }
 
-/// Proves SMA-28.
+/// Proves SMA-18.
 #[test]
 fn an_sci_reports_of_its_own_services_alone() {
     let (mine, other) = (key(1, 1), key(2, 1));

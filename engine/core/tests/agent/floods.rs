@@ -157,7 +157,6 @@ fn a_flood_of_failures_to_authenticate_is_counted_whole_and_recorded_up_to_a_bou
     assert_eq!(site.sma.audit_log(0, 9999).len(), 1001);
 }
 
-/// Proves SMA-24, SMA-28.
 #[test]
 fn an_operator_takes_an_sci_out_until_its_next_report() {
     let mut site = Site::new(SmaConfig::default());

@@ -179,7 +179,7 @@ fn a_nonce_is_taken_once_and_none_of_an_earlier_start() {
     assert_eq!((bed.view().counters.repeated, bed.view().counters.old_epoch), (1, 1));
 }
 
-/// Proves SMA-19, CP-27.
+/// Proves CP-27.
 #[test]
 fn nobody_speaks_who_is_not_configured_or_in_the_name_of_another() {
     let mut bed = Bed::new();
@@ -292,7 +292,7 @@ fn after_a_restart_a_path_selector_knows_nothing_and_asks() {
     assert_eq!(after.known(), [1]);
 }
 
-/// Proves SMA-19, CP-2.
+/// Proves CP-2, CP-27.
 #[test]
 fn an_agent_speaks_only_for_the_services_and_sites_that_the_configuration_gives_it() {
     let mut bed = Bed::new();

@@ -183,7 +183,7 @@ fn a_text_is_measured_before_it_is_parsed_and_bounded_in_depth_and_number() {
     assert!(decode_report(format!("{WRITTEN} x").as_bytes()).is_err(), "something follows");
 }
 
-/// Proves SMA-29: several reports in one document.
+/// Several reports in one document.
 #[test]
 fn an_array_of_reports_is_read_and_an_error_names_its_index() {
     let two = format!("[{WRITTEN}, {WRITTEN}]");
