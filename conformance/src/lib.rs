@@ -6,6 +6,7 @@
 //! Everything a lab makes carries the process id of its maker in its name, is undone when the [`lab::Lab`] is
 //! dropped, and is swept by the next lab if its maker died.
 
+pub mod broker;
 pub mod capture;
 pub mod clients;
 pub mod command;

@@ -3,9 +3,12 @@
 
 use crate::{LabError, Result};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ED25519, SanType,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ED25519, RevokedCertParams, SanType,
+    SerialNumber, date_time_ymd,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -75,6 +78,36 @@ impl Authority {
         write_private(&files.private, &pair.serialize_pem()).map_err(LabError::of(doing()))?;
         std::fs::write(&files.public, pair.public_key_pem()).map_err(LabError::of(doing()))?;
         Ok(files)
+    }
+
+    /// Writes the list of revoked certificates, which are these from now on, and gives its file.
+    pub fn revoke(&self, certificates: &[&Path]) -> Result<PathBuf> {
+        let doing = || "listing revoked certificates".to_owned();
+        let revoked = |file: &&Path| {
+            let der = CertificateDer::from_pem_file(file).map_err(LabError::of(doing()))?;
+            let (_, parsed) =
+                x509_parser::parse_x509_certificate(&der).map_err(|error| LabError::new(doing(), error))?;
+            Ok(RevokedCertParams {
+                serial_number: SerialNumber::from_slice(parsed.raw_serial()),
+                revocation_time: date_time_ymd(2024, 1, 1),
+                reason_code: None,
+                invalidity_date: None,
+            })
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(2100, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: certificates.iter().map(revoked).collect::<Result<_>>()?,
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let signed = list.signed_by(&self.issuer).map_err(LabError::of(doing()))?;
+        let (file, fresh) = (self.folder.join("crl.pem"), self.folder.join("crl.fresh"));
+        std::fs::write(&fresh, signed.pem().map_err(LabError::of(doing()))?)
+            .map_err(LabError::of(doing()))?;
+        std::fs::rename(&fresh, &file).map_err(LabError::of(doing()))?;
+        Ok(file)
     }
 
     fn issue_for(&self, name: &str, names: Vec<SanType>) -> Result<NodeFiles> {

@@ -15,14 +15,16 @@ mod hosts;
 pub use configuration::{CACHE_LIFE, TTL};
 pub use hosts::{AGENTS, EGRESSES, Hosts, INSTANCES, Site};
 
-use crate::command::Background;
+use crate::command::{Background, run_with_input};
 use crate::lab::Lab;
 use crate::layout::{INGRESS, Place, SELECTOR, SERVICE};
 use crate::node::{AdministratorKey, Node};
 use crate::pki::{Authority, NodeFiles};
+use crate::state::{Metrics, heard_of, told_by};
 use crate::wait::wait_for;
 use crate::{LabError, Result, service};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 /// Instances that may report at each site: the one that serves is the first.
@@ -126,29 +128,48 @@ impl Sites {
     /// Reports of the instance of a site, or of more, until the value is dropped: `load` are further arguments of
     /// `cats-report`.
     pub fn report(&self, site: usize, load: &[&str]) -> Result<Background> {
-        let doing = || format!("reporting at site {site}");
-        let (agent, host) = AGENTS
-            .get(site)
-            .zip(self.hosts.agents.get(site))
-            .ok_or_else(|| LabError::new(doing(), "there is no such site"))?;
-        let pki = self.lab.folder().join("pki");
-        let file = |name: &str| pki.join(name).display().to_string();
-        let mut command = host.command(&self.reporter.display().to_string());
-        command.args(["--to", &format!("{}:7444", agent.management), "--agent", agent.name]);
-        command.args([
-            "--authority",
-            &file("ca.pem"),
-            "--certificate",
-            &file(&format!("{}.pem", sci(*agent))),
-        ]);
-        command.args(["--private-key", &file(&format!("{}.key", sci(*agent)))]);
-        command.args(["--first", &hosts::csci_id(*agent).to_string()]);
-        command.args(load);
-        if !load.contains(&"--ttl") {
-            command.args(["--ttl", &TTL.as_secs().to_string()]);
-        }
+        let agent = AGENTS.get(site).copied().unwrap_or(AGENTS[0]);
+        let proof = self.certified(agent);
+        self.report_as(site, &proof.each_ref().map(String::as_str), load)
+    }
+
+    /// The same, by arguments that say who reports.
+    pub fn report_as(&self, site: usize, proof: &[&str], load: &[&str]) -> Result<Background> {
+        let (agent, command) = self.reporter(site)?;
         let log = self.lab.folder().join(format!("report-{}.log", agent.name));
+        let command = completed(command, agent, proof, load);
         Background::start(&format!("cats-report at {}", agent.name), command, &log)
+    }
+
+    /// As [`Sites::report_as`], to its end: what `cats-report` tells of it.
+    pub fn report_by(&self, site: usize, proof: &[&str], load: &[&str]) -> Result<Reported> {
+        let (agent, mut command) = self.reporter(site)?;
+        command.args(["--format", "json", "--wait", "20"]);
+        let outcome = run_with_input(completed(command, agent, proof, load), b"")?;
+        let doing = || format!("reporting at {}", agent.name);
+        let told = serde_json::from_str(&outcome.stdout)
+            .map_err(|error| LabError::new(doing(), format!("{error}: {outcome:?}")))?;
+        Ok(Reported { told, code: outcome.status.code() })
+    }
+
+    /// The arguments that show the certificate of a site's instances.
+    pub fn certified(&self, agent: Place) -> [String; 4] {
+        let file = |suffix: &str| self.pki(&format!("{}.{suffix}", sci(agent)));
+        ["--certificate".to_owned(), file("pem"), "--private-key".to_owned(), file("key")]
+    }
+
+    /// A file of the lab's keys and certificates.
+    pub fn pki(&self, name: &str) -> String {
+        self.lab.folder().join("pki").join(name).display().to_string()
+    }
+
+    /// `cats-report` at a site, in its own name.
+    fn reporter(&self, site: usize) -> Result<(Place, Command)> {
+        let missing = || LabError::new(format!("reporting at site {site}"), "there is no such site");
+        let (agent, host) = AGENTS.get(site).zip(self.hosts.agents.get(site)).ok_or_else(missing)?;
+        let mut command = host.command(&self.reporter.display().to_string());
+        command.args(["--agent", agent.name, "--authority", &self.pki("ca.pem")]);
+        Ok((*agent, command))
     }
 
     /// The instance that answers a new flow, if one does within 2 s.
@@ -156,10 +177,72 @@ impl Sites {
         service::curl(&self.hosts.client, SERVICE[0], &["--max-time", "2"]).ok()
     }
 
+    /// Waits until the path selector has what a site's agent tells, which is something; gives that.
+    pub fn until_equal(&self, site: usize) -> Result<Metrics> {
+        self.until_told(site, "something", |told| !told.is_empty())
+    }
+
+    /// Waits until a site's agent tells what it is to, and the path selector has it; gives that.
+    pub fn until_told(&self, site: usize, what: &str, is_so: impl Fn(&Metrics) -> bool) -> Result<Metrics> {
+        let missing = || LabError::new(format!("asking site {site}"), "there is no such site");
+        let (agent, place) = self.agents.get(site).zip(AGENTS.get(site)).ok_or_else(missing)?;
+        let mut last = String::new();
+        let equal = wait_for(&format!("the path selector to have of {}: {what}", place.name), || {
+            let told = told_by(agent).ok()?;
+            let heard = heard_of(&self.selector, place.name).ok()?;
+            last = format!("told {} of {told:?}, heard {} of {heard:?}", told.len(), heard.len());
+            last.truncate(4000);
+            (told == heard && is_so(&told)).then_some(told)
+        });
+        equal.map_err(|error| LabError::new(error.doing, format!("{}: {last}", error.why)))
+    }
+
     /// Waits until an instance answers new flows.
     pub fn until_served_by(&self, name: &str) -> Result<()> {
         wait_for(&format!("new flows to go to {name}"), || (self.new_flow()? == name).then_some(()))
     }
+}
+
+/// What became of a load of reports.
+#[derive(Debug)]
+pub struct Reported {
+    /// All of it, as `cats-report` tells.
+    pub told: serde_json::Value,
+    /// How `cats-report` ended: 0 where all came as it is to.
+    pub code: Option<i32>,
+}
+
+impl Reported {
+    /// Reports of a kind, such as `honest`, that were taken in.
+    pub fn taken(&self, kind: &str) -> u64 {
+        self.line(kind).and_then(|line| line["acknowledged"].as_u64()).unwrap_or_default()
+    }
+
+    /// How many of a kind were refused for a reason.
+    pub fn refused(&self, kind: &str, reason: &str) -> u64 {
+        let refused = self.line(kind).and_then(|line| line["refused"].as_array()).into_iter().flatten();
+        refused.filter(|entry| entry["reason"] == reason).filter_map(|entry| entry["count"].as_u64()).sum()
+    }
+
+    fn line(&self, kind: &str) -> Option<&serde_json::Value> {
+        self.told["reports"].as_array()?.iter().find(|line| line["kind"] == kind)
+    }
+}
+
+/// With these arguments, and what they leave open: the agent's listener, its first instance, how long reports hold.
+fn completed(mut command: Command, agent: Place, proof: &[&str], load: &[&str]) -> Command {
+    command.args(proof).args(load);
+    let is_open = |name: &&str| ![proof, load].concat().contains(name);
+    if is_open(&"--to") {
+        command.args(["--to", &format!("{}:7444", agent.management)]);
+    }
+    if is_open(&"--first") {
+        command.args(["--first", &hosts::csci_id(agent).to_string()]);
+    }
+    if is_open(&"--ttl") {
+        command.args(["--ttl", &TTL.as_secs().to_string()]);
+    }
+    command
 }
 
 fn sci(agent: Place) -> String {

@@ -76,11 +76,90 @@ impl Selector {
     }
 }
 
+/// What a metric agent has and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agent {
+    /// Its status: leaf values by YANG name.
+    pub status: BTreeMap<String, String>,
+    /// Its counters by their YANG name.
+    pub statistics: BTreeMap<String, u64>,
+    /// Reports that it refused, by cause.
+    pub refused: BTreeMap<String, u64>,
+}
+
+impl Agent {
+    /// Reads it from a running node.
+    pub fn of(node: &Node) -> Result<Agent> {
+        let filter =
+            cats("<metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><status/><statistics/></metric-agent>");
+        read(node, &filter, |root| {
+            let agent = root.descendants().find(|n| is(*n, "metric-agent"));
+            let part = |name: &str| agent.and_then(|agent| agent.children().find(|n| is(*n, name)));
+            Agent {
+                status: part("status").map(leaves).unwrap_or_default(),
+                statistics: part("statistics").map(numbers).unwrap_or_default(),
+                refused: named(root, "refused", |n| {
+                    let leaves = leaves(n);
+                    Some((leaves.get("cause")?.clone(), number(&leaves, "reports")))
+                }),
+            }
+        })
+    }
+
+    /// A number of its status; 0 where it has none.
+    pub fn number(&self, name: &str) -> u64 {
+        number(&self.status, name)
+    }
+
+    /// A counter; 0 where it has none.
+    pub fn count(&self, name: &str) -> u64 {
+        self.statistics.get(name).copied().unwrap_or_default()
+    }
+
+    /// Reports that it refused for a cause; 0 where there are none.
+    pub fn refused(&self, cause: &str) -> u64 {
+        self.refused.get(cause).copied().unwrap_or_default()
+    }
+}
+
+/// What a metric agent shows of the instances that report to it: leaf values by YANG name, under `CS-ID CSCI-ID`.
+pub fn instances(agent: &Node) -> Result<BTreeMap<String, BTreeMap<String, String>>> {
+    let filter = cats("<metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><instances/></metric-agent>");
+    read(agent, &filter, |root| {
+        named(root, "instance", |instance| {
+            let leaves = leaves(instance);
+            Some((format!("{} {}", leaves.get("cs-id")?, leaves.get("csci-id")?), leaves))
+        })
+    })
+}
+
+/// The alarms that stand: the text of each by its type.
+pub fn alarms(node: &Node) -> Result<BTreeMap<String, String>> {
+    let filter = cats("<system xmlns=\"urn:catsd:yang:cats-system\"><alarms/></system>");
+    read(node, &filter, |root| {
+        named(root, "alarm", |alarm| {
+            let leaves = leaves(alarm);
+            Some((leaves.get("alarm-type")?.clone(), leaves.get("alarm-text")?.clone()))
+        })
+    })
+}
+
+/// How many records a path selector holds of a metric agent.
+pub fn records_of(selector: &Node, agent: &str) -> Result<u64> {
+    let filter = cats(&format!(
+        "<path-selector xmlns=\"urn:catsd:yang:cats-cps\"><agents><status><node-id>{agent}</node-id><records/></status>\
+         </agents></path-selector>"
+    ));
+    read(selector, &filter, |root| {
+        root.descendants().find(|n| is(*n, "status")).map_or(0, |status| number(&leaves(status), "records"))
+    })
+}
+
 /// Metrics of instances by `CS-ID CSCI-ID`: leaf values by YANG name.
 pub type Metrics = BTreeMap<String, BTreeMap<String, String>>;
 
 /// What is told of an instance, and is to arrive.
-const TOLD: [&str; 6] = ["gas", "computing-us", "health", "price", "reputation", "security-level"];
+const TOLD: [&str; 7] = ["gas", "computing-us", "health", "price", "reputation", "security-level", "flagged"];
 
 /// What a metric agent tells path selectors: its northbound view.
 pub fn told_by(node: &Node) -> Result<Metrics> {

@@ -34,6 +34,7 @@ mod tls;
 mod turn;
 
 pub use fault::Fault;
+pub use proof::detached_signature;
 pub use settings::{Channel, Format, JwtAlgorithm, Settings, SigningAlgorithm};
 pub use shape::Shape;
 pub use summary::{Line, Refused, Summary};

@@ -59,6 +59,12 @@ impl Key {
         }
         URL_SAFE_NO_PAD.encode(octets)
     }
+
+    fn detached(&self, key_id: &str, document: &[u8], spoilt: bool) -> String {
+        let header = encoded(&json!({ "alg": self.name(), "kid": key_id }));
+        let message = format!("{header}.{}", URL_SAFE_NO_PAD.encode(document));
+        format!("{header}..{}", self.sign(&message, spoilt))
+    }
 }
 
 impl Proof {
@@ -71,7 +77,8 @@ impl Proof {
     /// A token of an instance, if it has any.
     pub(super) fn token(&mut self, id: CsciId, spoilt: bool) -> Option<String> {
         let issuer = self.issuer.as_ref()?;
-        let fresh = Duration::from_secs(self.settings.jwt_lifetime.into()) / 2;
+        let lifetime = self.settings.jwt_lifetime;
+        let fresh = Duration::from_secs(lifetime.max(0).unsigned_abs().into()) / 2;
         if let Some((made, token)) = self.tokens.get(&id).filter(|(made, _)| made.elapsed() < fresh)
             && !spoilt
         {
@@ -83,7 +90,7 @@ impl Proof {
             "iss": self.settings.jwt_issuer,
             "aud": self.settings.jwt_audience,
             "sub": id.to_string(),
-            "exp": now + u64::from(self.settings.jwt_lifetime),
+            "exp": now.saturating_add_signed(lifetime.into()),
         });
         let header = json!({ "alg": issuer.name(), "typ": "JWT" });
         let message = format!("{}.{}", encoded(&header), encoded(&claims));
@@ -104,10 +111,19 @@ impl Proof {
             self.signers.insert(id, Key::read(Path::new(&named(file, id)), secret)?);
         }
         let Some(key) = self.signers.get(&id) else { return Ok(None) };
-        let header = encoded(&json!({ "alg": key.name(), "kid": named(key_id, id) }));
-        let message = format!("{header}.{}", URL_SAFE_NO_PAD.encode(document));
-        Ok(Some(format!("{header}..{}", key.sign(&message, spoilt))))
+        Ok(Some(key.detached(&named(key_id, id), document, spoilt)))
     }
+}
+
+/// The detached signature of a document by the key in a file: Ed25519, or a secret of HMAC-SHA256.
+pub fn detached_signature(
+    file: &Path,
+    algorithm: SigningAlgorithm,
+    key_id: &str,
+    document: &[u8],
+) -> Result<String> {
+    let key = Key::read(file, algorithm == SigningAlgorithm::HmacSha256)?;
+    Ok(key.detached(key_id, document, false))
 }
 
 fn encoded(value: &Value) -> String {

@@ -48,9 +48,9 @@ pub struct Settings {
     /// `aud` of tokens
     #[arg(long, value_name = "AUDIENCE")]
     pub jwt_audience: Option<String>,
-    /// How long tokens count, in seconds; a new one is made after half of it
-    #[arg(long, value_name = "SECONDS", default_value = "600")]
-    pub jwt_lifetime: u32,
+    /// How long tokens count, in seconds; a new one is made after half of it. Below 0, they ceased to so long ago
+    #[arg(long, value_name = "SECONDS", default_value = "600", allow_negative_numbers = true)]
+    pub jwt_lifetime: i32,
     /// Sign each report in JSON by this key: Ed25519 (PKCS #8 in PEM), or a secret of HMAC-SHA256
     #[arg(long, value_name = "FILE", requires = "signing_key_id")]
     pub signing_key: Option<String>,
