@@ -1,11 +1,11 @@
 //! What instances do together or too often to a metric agent, from outside, and what a path selector hears of it. Needs
 //! root.
 
-use cats_conformance::Result;
 use cats_conformance::configuration::cats;
 use cats_conformance::sites::{AGENTS, Extent, MANY, Sites, TTL};
-use cats_conformance::state::{Agent, Metrics, heard_of, instances, told_by};
+use cats_conformance::state::{Agent, Metrics, heard_of, instances, records_of, told_by};
 use cats_conformance::wait::{wait_at_most, wait_for};
+use cats_conformance::{LabError, Result};
 use std::time::{Duration, Instant};
 
 const REPORTER: &str = env!("CARGO_BIN_EXE_cats-report");
@@ -122,4 +122,52 @@ fn ten_times_the_allowed_rate_costs_the_other_instances_nothing() -> Result<()> 
         told.len() == 51 && told.get("1 1000").is_some_and(|told| told["gas"] == "160")
     })?;
     Ok(())
+}
+
+/// Proves SMA-2, SMA-28, SMA-29: two hundred over each connection, each with a token of its own.
+#[test]
+fn ten_thousand_instances_that_reconnect_together_are_all_heard_again() -> Result<()> {
+    const ALL: u64 = 10_000;
+    let mut sites = start("loads-reconnect")?;
+    let secret = sites.pki("issuer.secret");
+    std::fs::write(&secret, "a secret of thirty-two octets or more")
+        .map_err(LabError::of("writing a secret"))?;
+    configure(
+        &sites,
+        &format!(
+            "<collection><tokens><issuer>lab</issuer><audience>C-SMA-1</audience><key><id>lab</id>\
+             <algorithm>hs256</algorithm><file>{secret}</file></key></tokens></collection>\
+             <cache><valid-for>200</valid-for></cache>\
+             <northbound><batch>1000</batch><snapshot-interval>60</snapshot-interval></northbound>"
+        ),
+    )?;
+    let proof = [
+        ["--jwt-key", &secret],
+        ["--jwt-algorithm", "hs256"],
+        ["--jwt-issuer", "lab"],
+        ["--jwt-audience", "C-SMA-1"],
+        ["--jwt-lifetime", "3600"],
+    ];
+    let load = ["--instances", &ALL.to_string(), "--connections", "50", "--rate", "0.05", "--ttl", "3600"];
+    let mut reports = sites.report_as(0, &proof.concat(), &load)?;
+    until_heard(&sites, ALL)?;
+    sites.agents[0].kill("engined")?;
+    sites.agents[0].start_engined()?;
+    until_heard(&sites, ALL)?;
+    assert_eq!(reports.ended(), None);
+    let counted = Agent::of(&sites.agents[0])?;
+    assert_eq!(counted.count("authentication-failures"), 0, "{counted:?}");
+    Ok(())
+}
+
+/// Waits until the agent has heard of so many instances, and the path selector of all of them.
+fn until_heard(sites: &Sites, all: u64) -> Result<()> {
+    let mut last = String::new();
+    let heard = wait_at_most(Duration::from_secs(120), "all instances", || {
+        let agent = Agent::of(&sites.agents[0]).ok()?;
+        let records = records_of(&sites.selector, AGENTS[0].name).ok()?;
+        last = format!("{} live, {records} records", agent.number("live"));
+        (agent.number("live") == all && records == all).then_some(())
+    });
+    heard.map_err(|error| LabError::new(error.doing, format!("{}: {last}", error.why)))
 }
