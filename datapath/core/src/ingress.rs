@@ -6,7 +6,7 @@ mod input;
 use crate::pending::{Held, PacketId, PendingTotals};
 use crate::{IngressConfig, Install};
 use cats_engine_types::{
-    Binding, BindingStatus, CsId, Epoch, FlowKey, NodeId, RemovalReason, ServiceRequest, TenantId,
+    Binding, BindingStatus, Changed, CsId, Epoch, FlowKey, NodeId, RemovalReason, ServiceRequest, TenantId,
     TransactionId,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -116,6 +116,7 @@ pub struct Ingress {
     origin: Instant,
     outputs: VecDeque<Output>,
     drops: BTreeMap<DropReason, u64>,
+    changed: Changed<FlowKey>,
 }
 
 #[derive(Debug)]
@@ -166,6 +167,7 @@ impl Ingress {
             origin: now,
             outputs: VecDeque::new(),
             drops: BTreeMap::new(),
+            changed: Changed::default(),
         }
     }
 
@@ -216,6 +218,19 @@ impl Ingress {
             .collect()
     }
 
+    /// The installed binding of a flow.
+    pub fn binding(&self, key: FlowKey) -> Option<&Arc<Binding>> {
+        match &self.flows.get(&key)?.state {
+            State::Bound(bound) => Some(&bound.binding),
+            State::Waiting { .. } | State::Committing { .. } | State::Removing { .. } => None,
+        }
+    }
+
+    /// The flows whose installed binding came, changed or went.
+    pub fn changed_bindings(&mut self) -> &mut Changed<FlowKey> {
+        &mut self.changed
+    }
+
     fn count(&mut self, reason: DropReason, packets: usize) {
         let counter = self.drops.entry(reason).or_default();
         *counter = counter.saturating_add(packets as u64);
@@ -235,8 +250,11 @@ impl Ingress {
         if let Some(at) = deadline {
             self.deadlines.insert((at, key));
         }
-        if let State::Bound(Bound { staged: true, .. }) = state {
-            self.staged.insert(key);
+        if let State::Bound(bound) = &state {
+            self.changed.note(key);
+            if bound.staged {
+                self.staged.insert(key);
+            }
         }
         self.flows.insert(key, Flow { state, deadline });
     }
@@ -247,6 +265,9 @@ impl Ingress {
             self.deadlines.remove(&(at, key));
         }
         self.staged.remove(&key);
+        if let State::Bound(_) = flow.state {
+            self.changed.note(key);
+        }
         Some(flow.state)
     }
 }

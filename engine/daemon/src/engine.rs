@@ -8,6 +8,7 @@ mod manage;
 mod operations;
 mod selector;
 mod state;
+mod told;
 
 use crate::config::{Desired, MetricAgent, desired};
 use crate::network::{Arrival, Busy, Network};
@@ -29,6 +30,7 @@ use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
+use told::Watcher;
 
 /// Rounds between the roles in one step, so that messages get their turn in a flood of packets.
 const ROUNDS: usize = 16;
@@ -110,6 +112,7 @@ pub struct Engine<P> {
     network: Network,
     turn: Turn,
     operations: Operations,
+    watcher: Option<Watcher>,
     /// What the data plane has of ours and nobody configured may go: cats-mgmtd has confirmed the configuration.
     confirmed: bool,
 }
@@ -132,6 +135,7 @@ impl<P: Plane> Engine<P> {
             network: Network::new(runtime),
             turn: Turn::WHOLE,
             operations: Operations::default(),
+            watcher: None,
             confirmed: false,
         };
         match desired(&Checked::default(), config.clone(), engine.id.revision) {
@@ -220,7 +224,8 @@ impl<P: Plane> Engine<P> {
         let selector = self.selector.as_ref().and_then(SelectorRole::poll_timeout);
         let forwarder = self.forwarder.as_ref().and_then(ForwarderRole::poll_timeout);
         let agent = self.agent.as_ref().and_then(AgentRole::poll_timeout);
-        selector.into_iter().chain(forwarder).chain(agent).min()
+        let told = self.tells_at();
+        selector.into_iter().chain(forwarder).chain(agent).chain(told).min()
     }
 
     /// Takes packets that have come, does what is due, and carries everything between the roles. True where more is
@@ -260,15 +265,19 @@ impl<P: Plane> Engine<P> {
     /// Carries everything between the roles until nothing moves any more, within a bound; true where something may.
     fn settle(&mut self, now: Now) -> bool {
         let mut rounds = 0..ROUNDS;
+        let mut moved = false;
         let more = rounds.all(|_| {
             let forwarder = self.pump_forwarder(now);
             let selector = self.pump_selector(now);
             let restored = self.restore_some(now);
             let agent = self.pump_agent(now);
             let operates = self.operate_on(now);
-            forwarder || selector || restored || agent || operates
+            let moves = forwarder || selector || restored || agent || operates;
+            moved |= moves;
+            moves
         });
         self.observe(now);
+        self.tell(moved, now);
         more
     }
 }

@@ -7,6 +7,7 @@
 mod address;
 mod advertisement;
 mod binding;
+mod changed;
 mod decision;
 mod failure;
 mod flow;
@@ -27,6 +28,7 @@ pub use advertisement::{
 pub use binding::{
     Binding, BindingEvent, BindingStatus, Counters, Forward, InstallFailure, Lifetime, RemovalReason, Reverse,
 };
+pub use changed::{Changed, MOST_CHANGED};
 pub use decision::{Candidate, Decision, Generations, Selected, Verdict};
 pub use failure::{Deadline, Limit, NotReady, UnknownName};
 pub use flow::{Family, FlowKey, FlowKeyError, Locator, Protocol, ServiceAddress, ServiceMatch};

@@ -21,6 +21,7 @@ use crate::reads::Reads;
 use crate::session::{Limits, Sessions};
 use crate::space::{Space, Weight};
 use crate::streams::Stream;
+use crate::told::Told;
 use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
 use cats_yang_tree::error::{Error, in_one_answer};
 use cats_yang_tree::schema::Schema;
@@ -97,6 +98,7 @@ pub struct Core {
     pub(crate) reads: Reads,
     pub(crate) executions: Executions,
     pub(crate) push: Push,
+    pub(crate) told: Told,
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
     pub(crate) history: History,
@@ -144,6 +146,7 @@ impl Core {
             reads: Reads::default(),
             executions: Executions::default(),
             push: Push::default(),
+            told: Told::default(),
             files: Files::default(),
             history: History::default(),
             call_home: CallHome::default(),
@@ -159,6 +162,11 @@ impl Core {
 
     /// The next thing to do.
     pub fn poll_output(&mut self) -> Option<Output> {
+        let next = self.outputs.pop_front();
+        if next.is_some() {
+            return next;
+        }
+        self.watch_for_subscribers();
         self.outputs.pop_front()
     }
 
@@ -419,6 +427,9 @@ impl Core {
             found.collect()
         });
         self.components.attach(attachment, nodes, (self.revision, &self.running), &mut self.outputs);
+        if self.told.wants().next().is_some() {
+            self.ask_to_be_told();
+        }
     }
 
     /// What a component of this name holds that needs no snapshot: the last revision that concerned it, as far as that is
@@ -430,6 +441,7 @@ impl Core {
     /// A component's connection is gone, or it does not answer on it.
     pub fn handle_detached(&mut self, component: ComponentId, now: Now) {
         self.components.detach(component, now, &mut self.outputs);
+        self.forget_told(component, now);
         if let Some(Commit { stage: Stage::Preparing(prepare), .. }) = &mut self.commit {
             prepare.lost(component);
         }

@@ -39,6 +39,7 @@ mod session;
 mod space;
 mod state;
 mod streams;
+mod told;
 mod types;
 
 pub use crate::core::{Core, Facts, ModuleText};
@@ -62,6 +63,7 @@ pub use secrets::{PASSWORD_LIMIT, Salt};
 pub use session::Limits;
 pub use space::Space;
 pub use streams::{EventLimits, Subscribe};
+pub use told::Delta;
 pub use types::{
     Attachment, CommitOptions, ComponentId, Config, Confirmed, Datastore, DefaultOperation, Edit, End,
     ErrorOption, NmdaDatastore, Now, Peer, ReadAs, Reply, Request, Resolution, SessionId, Source, Target,

@@ -38,6 +38,8 @@ pub enum Output {
     Record { ticket: Ticket, group: Vec<Recorded> },
     /// Read a component's state at or below these paths: [`crate::Core::handle_state`].
     ReadState { ticket: Ticket, component: ComponentId, paths: Vec<String> },
+    /// Have a component tell what changes below these nodes of its state, and of no others: [`crate::Core::handle_told`].
+    Watch { component: ComponentId, paths: Vec<String> },
     /// Have a component carry an operation out, an RPC by `module:name` or an action by its instance path, with the input
     /// as an object of RFC 7951: [`crate::Core::handle_executed`].
     Execute { ticket: Ticket, component: ComponentId, operation: String, input: String },

@@ -40,8 +40,6 @@ pub(crate) struct Push {
     table: Table,
     /// Running as it was when it was last looked at.
     seen: Tree,
-    /// The state of components that is told of on change: none tells any.
-    state: Tree,
     /// Periodic updates that wait for a component's state.
     pulls: BTreeMap<Ticket, Pull>,
     shared: Shared,
@@ -73,6 +71,11 @@ struct Seen {
 }
 
 impl Push {
+    /// The state of components that subscriptions want to be told of.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = &String> {
+        self.table.watched.keys()
+    }
+
     pub(crate) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let pull = self.pulls.values().map(|pull| pull.deadline).min();
         let turn = self.table.next_turn();

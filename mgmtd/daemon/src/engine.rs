@@ -4,6 +4,7 @@
 
 mod executing;
 mod state;
+mod watching;
 
 use crate::content;
 use crate::hub::{HubSender, Input};
@@ -59,6 +60,8 @@ pub(crate) enum ToEngine {
     Snapshot { revision: u64, tree: Tree },
     /// Read state.
     ReadState { ticket: Ticket, paths: Vec<String> },
+    /// Tell what changes below these nodes of state, and of no others.
+    Watch { paths: Vec<String> },
     /// Carry an operation out.
     Execute { ticket: Ticket, operation: String, input: String },
 }
@@ -110,6 +113,8 @@ pub(crate) async fn run(settings: Settings, revision: watch::Receiver<u64>, hub:
 }
 
 struct Live {
+    /// What is to be told of; nothing is told before there is something.
+    watched: watch::Sender<Vec<String>>,
     client: ManagementClient<Channel>,
     to_engine: mpsc::Sender<FromManagement>,
     from_engine: tonic::Streaming<FromEngine>,
@@ -142,7 +147,8 @@ async fn open(socket: &Path, attach: Attach) -> Result<(Attached, Live), String>
     let (attached, from_engine) = tokio::time::timeout(ATTACH_TIMEOUT, opened)
         .await
         .map_err(|_| format!("no answer to the attach within {} s", ATTACH_TIMEOUT.as_secs()))??;
-    Ok((attached, Live { client, to_engine, from_engine, order: Order::default() }))
+    let watched = watch::Sender::new(Vec::new());
+    Ok((attached, Live { watched, client, to_engine, from_engine, order: Order::default() }))
 }
 
 impl Live {
@@ -159,6 +165,8 @@ impl Live {
         if hub.send(Input::EngineAttached { component, holds, nodes, commands }).await.is_err() {
             return "shutting down".to_owned();
         }
+        let told = (self.client.clone(), component, self.watched.subscribe());
+        tokio::spawn(watching::run(told, Arc::clone(&settings.schema), hub.clone()));
         loop {
             tokio::select! {
                 command = receiver.recv() => match command {
@@ -209,6 +217,10 @@ impl Live {
             ToEngine::ReadState { ticket, paths } => {
                 let (schema, hub) = (Arc::clone(schema), hub.clone());
                 tokio::spawn(state::read(self.client.clone(), component, (ticket, paths), schema, hub));
+                Ok(())
+            }
+            ToEngine::Watch { paths } => {
+                self.watched.send_replace(paths);
                 Ok(())
             }
             ToEngine::Execute { ticket, operation, input } => {

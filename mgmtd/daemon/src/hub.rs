@@ -11,8 +11,8 @@ use crate::rules::Rules;
 use crate::transports::{self, Configured};
 use crate::{keeper, oracle, recorder};
 use cats_mgmtd_core::{
-    Attachment, ComponentId, Config, Core, End, Event, Kept, Logged, MESSAGE_QUEUE, Message, Now, Output,
-    Peer, Reply, Request, SessionId, Taken, Ticket,
+    Attachment, ComponentId, Config, Core, Delta, End, Event, Kept, Logged, MESSAGE_QUEUE, Message, Now,
+    Output, Peer, Reply, Request, SessionId, Taken, Ticket,
 };
 use cats_mgmtd_netconf::{CloseReason, Refusals};
 use cats_mgmtd_transport::CallHomeStates;
@@ -123,6 +123,15 @@ pub(crate) enum Input {
     Executed {
         ticket: Ticket,
         result: Result<Vec<u8>, Vec<Error>>,
+    },
+    EngineTellsAnew {
+        component: ComponentId,
+    },
+    EngineTold {
+        component: ComponentId,
+        delta: Delta,
+        /// Why it is to begin anew, if it is.
+        answer: oneshot::Sender<Result<(), String>>,
     },
     EngineAttached {
         component: ComponentId,
@@ -308,6 +317,11 @@ impl Hub {
                 self.engines.insert(component, commands);
                 self.core.handle_attached(Attachment { component, name: ENGINE.to_owned(), holds, nodes });
             }
+            Input::EngineTellsAnew { component } => self.core.handle_tells_anew(component),
+            Input::EngineTold { component, delta, answer } => {
+                // Who no longer waits for it is not told to go on.
+                let _ = answer.send(self.core.handle_told(component, delta, now));
+            }
             Input::EngineGone { component } => {
                 self.engines.remove(&component);
                 self.core.handle_detached(component, now);
@@ -400,6 +414,7 @@ impl Hub {
             Output::ReadState { component, ticket, paths } => {
                 self.tell(component, ToEngine::ReadState { ticket, paths });
             }
+            Output::Watch { component, paths } => self.tell(component, ToEngine::Watch { paths }),
             Output::Execute { ticket, component, operation, input } => {
                 self.tell(component, ToEngine::Execute { ticket, operation, input });
             }

@@ -76,6 +76,7 @@ async fn engine(mut calls: mpsc::Receiver<Call>, runs: watch::Sender<Runs>) {
                 runs.send_modify(|runs| runs.in_sync = false);
             }
             Call::State { .. } => panic!("no test asks for state"),
+            Call::Watch { .. } => panic!("no test subscribes to state"),
             Call::Execute { .. } => panic!("no test asks for an operation"),
         }
     }

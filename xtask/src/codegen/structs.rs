@@ -356,7 +356,7 @@ pub(crate) fn root(names: &Names<'_>, roots: &[Root], modules: &[String]) -> Str
         let _ = writeln!(text, "pub mod {module};");
     }
     if names.space == Space::Config {
-        text += "pub mod operations;\npub mod state;\nmod leafs;\n\npub use leafs::{CONFIG_LEAVES, STATE_LEAVES};\n";
+        text += "pub mod operations;\npub mod state;\nmod leafs;\n\npub use leafs::{CONFIG_LEAVES, ON_CHANGE, STATE_LEAVES};\n";
     }
     let _ = writeln!(text, "\n/// {what}\n#[derive(Debug, Clone, PartialEq, Default)]\npub struct {name} {{");
     let mut members = Vec::new();

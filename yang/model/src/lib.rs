@@ -19,10 +19,11 @@ pub mod generated;
 pub mod leaf;
 pub mod operation;
 mod path;
+pub mod pushed;
 
 pub use change::{ApplyError, Change, Operation};
 pub use field::{Branch, Entry, LeafList, List};
 pub use generated::operations;
 pub use generated::state::State;
-pub use generated::{CONFIG_LEAVES, Config, STATE_LEAVES};
+pub use generated::{CONFIG_LEAVES, Config, ON_CHANGE, STATE_LEAVES};
 pub use leaf::{Decimal64, Empty, Leaf};

@@ -293,7 +293,8 @@ impl Ops {
     /// value is a leaf's; containers and list entries have none, and their content is added by further calls.
     ///
     /// # Errors
-    /// When the path names no instance (a list without keys is allowed for deletion) or the value does not fit.
+    /// When the path names no instance (a list without keys is allowed for deletion), names state that is not to be removed,
+    /// or the value does not fit.
     pub fn push(
         &mut self,
         schema: &Schema,

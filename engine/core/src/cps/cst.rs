@@ -18,7 +18,7 @@ mod row;
 pub use row::{AgentIx, Record, Row, Source};
 
 use super::config::StaticMetric;
-use cats_engine_types::{CsId, CsciId, Generation};
+use cats_engine_types::{Changed, CsId, CsciId, Generation};
 use row::position;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
@@ -32,6 +32,7 @@ pub struct Cst {
     generation: Generation,
     services: FxHashMap<CsId, Vec<Row>>,
     refreshed: Refreshed,
+    changed: Changed<Key>,
 }
 
 /// When each C-SMA last said that what it advertised holds on, by its number.
@@ -61,6 +62,12 @@ impl Cst {
     /// Counts up with each change of a record.
     pub fn generation(&self) -> Generation {
         self.generation
+    }
+
+    /// The instances of which a record came, changed or went. That one is no longer valid is nothing that happens: see
+    /// [`Cst::expiry`].
+    pub fn changed(&mut self) -> &mut Changed<Key> {
+        &mut self.changed
     }
 
     /// The rows of a service, ordered by CSCI-ID.
@@ -111,6 +118,7 @@ impl Cst {
             for row in rows.iter_mut() {
                 if row.static_record().is_some() && !wanted(*cs_id, row.csci_id) {
                     changed |= row.set_static(None);
+                    self.changed.note((*cs_id, row.csci_id));
                 }
             }
             rows.retain(|row| !row.is_empty());
@@ -127,6 +135,7 @@ impl Cst {
                 taken: None,
                 metric: metric.clone(),
             }));
+            self.changed.note((metric.cs_id, metric.csci_id));
         }
         self.services.retain(|_, rows| !rows.is_empty());
         self.next_generation(changed);
@@ -142,6 +151,7 @@ impl Cst {
             let mut fresh: Vec<Row> = Vec::new();
             let (mut next, mut emptied) = (0, false);
             while let Some(((_, csci_id), change)) = changes.next_if(|((of, _), _)| *of == cs_id) {
+                self.changed.note((cs_id, csci_id));
                 // Where changes come in order, the row is the one behind the last.
                 let at = match rows.get(next) {
                     Some(row) if row.csci_id == csci_id => Ok(next),

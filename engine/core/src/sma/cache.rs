@@ -12,7 +12,7 @@ pub(super) use entry::{Arrival, Entry, Held, Soft, Wait};
 pub use sites::{Site, Standing};
 
 use super::{InstanceKey, policy};
-use cats_engine_types::{CsId, CsciId};
+use cats_engine_types::{Changed, CsId, CsciId};
 use recency::Recency;
 use sites::Sites;
 use std::collections::{BTreeMap, HashMap};
@@ -46,6 +46,7 @@ pub(super) struct Cache {
     live: Recency,
     /// Those without, unless they are configured.
     bare: Recency,
+    changed: Changed<InstanceKey>,
 }
 
 impl Cache {
@@ -80,7 +81,19 @@ impl Cache {
 
     /// To change an entry. [`Cache::settle`] follows, whenever its metrics, state or health may have changed.
     pub(super) fn get_mut(&mut self, ix: EntryIx) -> Option<&mut Entry> {
-        self.entries.get_mut(ix.at())?.as_deref_mut()
+        let entry = self.entries.get_mut(ix.at())?.as_deref_mut()?;
+        self.changed.note(entry.key);
+        Some(entry)
+    }
+
+    /// The instances that came, may have changed, or went.
+    pub(super) fn changed(&mut self) -> &mut Changed<InstanceKey> {
+        &mut self.changed
+    }
+
+    /// The services whose sums changed.
+    pub(super) fn changed_sites(&mut self) -> &mut Changed<CsId> {
+        self.sites.changed()
     }
 
     pub(super) fn find(&self, key: InstanceKey) -> Option<EntryIx> {
@@ -142,6 +155,7 @@ impl Cache {
             *slot = Some(Box::new(entry));
         }
         self.by_service.entry(key.cs_id).or_default().insert(key.csci_id, ix);
+        self.changed.note(key);
         self.len += 1;
         self.settle(ix);
         ix
@@ -177,6 +191,7 @@ impl Cache {
     pub(super) fn remove(&mut self, ix: EntryIx) -> Option<Box<Entry>> {
         let entry = self.entries.get_mut(ix.at())?.take()?;
         let key = entry.key;
+        self.changed.note(key);
         self.sites.replace(key.cs_id, entry.share, None);
         self.live.remove(ix);
         self.bare.remove(ix);

@@ -52,6 +52,7 @@ impl<P: Plane> Engine<P> {
             Call::State { paths, limit, page, reply } => {
                 drop(reply.send(self.state(&paths, limit, page.as_deref(), now)));
             }
+            Call::Watch { paths, deltas } => self.watch(&paths, deltas, now),
             Call::Execute { operation, input, reply } => self.operate(&operation, &input, reply, now),
         }
     }

@@ -30,6 +30,11 @@ pub(super) struct SelectorRole {
 }
 
 impl SelectorRole {
+    /// Of this start of the role.
+    pub(super) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.cps.poll_timeout().map(|(at, _)| at)
     }

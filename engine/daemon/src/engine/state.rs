@@ -9,6 +9,7 @@ mod alarms;
 mod decision;
 mod filter;
 mod forwarder;
+mod pushed;
 mod selector;
 mod service_table;
 mod text;
@@ -20,6 +21,7 @@ use cats_engine_transport::management::StatePage;
 use cats_engine_types::{FlowKey, Protocol};
 pub(super) use decision::encapsulation;
 use filter::Filter;
+pub(super) use pushed::{Entry, Pushed, place_pushed};
 use serde_json::{Map, Value, json};
 
 /// List entries in a page where the request leaves it to us, and at most.

@@ -6,7 +6,7 @@
 mod service;
 mod socket;
 
-use cats_engine_types::Revision;
+use cats_engine_types::{Epoch, Revision};
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -84,6 +84,21 @@ pub struct StatePage {
     pub next: Option<String>,
 }
 
+/// What changed of state.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StateDelta {
+    /// Of this start of the engine.
+    pub epoch: Epoch,
+    /// Counts what this watcher is told, from 1.
+    pub sequence: u64,
+    /// Instance paths of what is gone, or comes anew in the document.
+    pub dropped: Vec<String>,
+    /// An RFC 7951 document; empty where nothing is there.
+    pub json: Vec<u8>,
+    /// Watched paths of which everything has been told for the first time.
+    pub whole: Vec<String>,
+}
+
 /// What cats-mgmtd wants. Dropping an answer's place ends the stream with an error.
 #[derive(Debug)]
 pub enum Call {
@@ -125,6 +140,14 @@ pub enum Call {
         page: Option<String>,
         /// The page, or what is wrong with the request.
         reply: oneshot::Sender<Result<StatePage, String>>,
+    },
+    /// From now on these paths are watched, and no others, by whom this sender leads to. Another one takes the place of
+    /// the one before, and begins anew.
+    Watch {
+        /// Of containers and lists, without predicates.
+        paths: Vec<String>,
+        /// Where changes go. They wait in the engine while it is full.
+        deltas: mpsc::Sender<StateDelta>,
     },
     /// An RPC or action of a module.
     Execute {

@@ -1,6 +1,6 @@
 //! The gRPC service.
 
-use super::{Attached, Call, Change, ConfigId, Edit, Fault, MAX_CHANGES, MAX_SNAPSHOT};
+use super::{Attached, Call, Change, ConfigId, Edit, Fault, MAX_CHANGES, MAX_SNAPSHOT, StateDelta};
 use cats_engine_types::Revision;
 use cats_engine_wire::management as pb;
 use cats_engine_wire::management::management_server::{Management, ManagementServer};
@@ -53,6 +53,17 @@ impl Management for Service {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
+    type WatchStream = ReceiverStream<Result<pb::StateDelta, Status>>;
+
+    async fn watch(
+        &self,
+        request: Request<Streaming<pb::WatchRequest>>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let (out, stream) = mpsc::channel(1);
+        tokio::spawn(watched(self.calls.clone(), request.into_inner(), out));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
     async fn get_state(
         &self,
         request: Request<pb::GetStateRequest>,
@@ -80,6 +91,47 @@ impl Management for Service {
         };
         Ok(Response::new(pb::ExecuteReply { result: Some(result) }))
     }
+}
+
+/// Carries what is watched both ways until one side ends, or another watcher takes over.
+async fn watched(
+    calls: mpsc::Sender<Call>,
+    mut incoming: Streaming<pb::WatchRequest>,
+    out: mpsc::Sender<Result<pb::StateDelta, Status>>,
+) {
+    let (sender, mut deltas) = mpsc::channel(1);
+    // The engine's owner holds the one that keeps the channel open.
+    let (weak, mut first) = (sender.downgrade(), Some(sender));
+    let end = loop {
+        tokio::select! {
+            request = incoming.message() => match request {
+                Ok(Some(pb::WatchRequest { paths })) => {
+                    let Some(deltas) = first.take().or_else(|| weak.upgrade()) else {
+                        break Status::aborted("another watcher took over");
+                    };
+                    if calls.send(Call::Watch { paths, deltas }).await.is_err() {
+                        break Status::unavailable("the engine stops");
+                    }
+                }
+                Ok(None) => break Status::ok("the stream is closed"),
+                Err(status) => break status,
+            },
+            delta = deltas.recv() => match delta {
+                Some(delta) => {
+                    if out.send(Ok(encode(delta))).await.is_err() {
+                        return;
+                    }
+                }
+                None => break Status::data_loss("another watcher took over, or more changed than could be kept"),
+            },
+        }
+    };
+    drop(out.try_send(Err(end)));
+}
+
+fn encode(delta: StateDelta) -> pb::StateDelta {
+    let StateDelta { epoch, sequence, dropped, json, whole } = delta;
+    pb::StateDelta { epoch: epoch.0, sequence, dropped, json, whole }
 }
 
 fn executed(answer: Result<Vec<u8>, Vec<Fault>>) -> pb::execute_reply::Result {

@@ -89,6 +89,13 @@ impl Subscription {
         self.terms.datastore == NmdaDatastore::Candidate
     }
 
+    /// The state of components that it is told of on change.
+    pub(crate) fn watches(&self) -> impl Iterator<Item = &String> {
+        let operational = self.terms.datastore == NmdaDatastore::Operational;
+        let on_change = operational && matches!(self.terms.trigger, Trigger::OnChange(_));
+        self.terms.selection.state.iter().filter(move |_| on_change)
+    }
+
     /// When it has its turn next. One that waits for room has it when there is some, or when its patience ends.
     fn turn(&self) -> Option<Instant> {
         if self.standing == Standing::NoRoom {
@@ -115,6 +122,8 @@ pub(crate) struct Table {
     last_id: u32,
     /// So many are of a candidate.
     of_candidates: usize,
+    /// The state of components that is told of on change, by its path, and how many want it.
+    pub(crate) watched: BTreeMap<String, usize>,
     /// Sessions in which some may wait for room.
     crowded: BTreeSet<SessionId>,
 }
@@ -173,6 +182,14 @@ impl Table {
             self.queue.remove(&(due, id));
         }
         self.of_candidates -= usize::from(subscription.is_of_candidate());
+        for path in subscription.watches() {
+            if let Some(count) = self.watched.get_mut(path) {
+                *count -= 1;
+                if *count == 0 {
+                    self.watched.remove(path);
+                }
+            }
+        }
         Some(subscription)
     }
 
@@ -182,6 +199,9 @@ impl Table {
             self.queue.insert((due, id));
         }
         self.of_candidates += usize::from(subscription.is_of_candidate());
+        for path in subscription.watches() {
+            *self.watched.entry(path.clone()).or_default() += 1;
+        }
         if subscription.waiting.is_some() || subscription.standing == Standing::NoRoom {
             self.crowded.insert(subscription.session);
         }

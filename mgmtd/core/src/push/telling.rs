@@ -38,6 +38,23 @@ impl Core {
         self.look_at_candidates(now);
     }
 
+    /// What components tell of their state is not what it was.
+    pub(crate) fn state_moved(&mut self, now: Now) {
+        self.changed(now, |subscription| subscription.watches().next().is_some());
+    }
+
+    /// Wants to be told by components what subscriptions select, and no more.
+    pub(crate) fn watch_for_subscribers(&mut self) {
+        if !self.told.wants().eq(self.push.watched()) {
+            self.watch_state(self.push.watched().cloned().collect());
+        }
+    }
+
+    /// Is everything there that a subscription can begin with? A component that is not connected tells nothing.
+    fn can_begin(&self, subscription: &Subscription) -> bool {
+        self.components.any().is_none() || subscription.watches().all(|path| self.told.has(path))
+    }
+
     fn look_at_candidates(&mut self, now: Now) {
         if !self.push.table.has_candidates() {
             return;
@@ -161,7 +178,7 @@ impl Core {
             Trigger::Periodic(period) => subscription.next = Some(period.first(now)),
             Trigger::OnChange(terms) => {
                 let base = self.base_of(subscription);
-                subscription.told = match terms.syncs {
+                subscription.told = match terms.syncs || !self.can_begin(subscription) {
                     true => None,
                     false => self.seen(subscription, &base).ok(),
                 };
@@ -238,6 +255,10 @@ impl Core {
         let Trigger::OnChange(terms) = subscription.terms.trigger.clone() else { return };
         let base = self.base_of(subscription);
         subscription.since = None;
+        if subscription.told.is_none() && !self.can_begin(subscription) {
+            // Its turn comes with what is missing.
+            return;
+        }
         if subscription.told.is_some() && !self.concerns(subscription, &base) {
             subscription.base = Some(base);
             return;
@@ -278,7 +299,7 @@ impl Core {
         let access = self.access(subscription.session);
         let tree = self.configuration(subscription.session, subscription.terms.datastore);
         let state = match subscription.terms.datastore {
-            NmdaDatastore::Operational => self.push.state.clone(),
+            NmdaDatastore::Operational => self.told.tree().clone(),
             NmdaDatastore::Running | NmdaDatastore::Candidate | NmdaDatastore::Intended => Tree::new(),
         };
         Base::new(tree, state, access)

@@ -3,6 +3,7 @@
 use super::refusal::{Asked, Refusal, Why};
 use super::rhythm::Period;
 use crate::reading::{Filter, GivenIn};
+use crate::told::pushed_paths;
 use crate::types::NmdaDatastore;
 use cats_yang_tree::diff::PatchOperation;
 use cats_yang_tree::error::{Error, ErrorTag};
@@ -11,6 +12,7 @@ use cats_yang_tree::schema::{NodeId, Schema};
 use cats_yang_tree::time::unix_us;
 use cats_yang_tree::{Branch, Change, Data, Defaults, Found, InstancePath, Key, Step, Tree, json};
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +72,8 @@ pub(crate) struct Selected {
     pub(crate) filter: Option<Filter>,
     /// The stored filter that it is.
     pub(crate) stored: Option<String>,
+    /// The nodes of components' state that may have something of it, if it is told of on change.
+    pub(crate) state: BTreeSet<String>,
     /// Where changes may concern it; everywhere without.
     places: Option<Vec<InstancePath>>,
 }
@@ -79,7 +83,8 @@ impl Selected {
     fn new(schema: &Schema, filter: Option<Filter>, stored: Option<String>) -> Self {
         let places = filter.as_ref().map(|filter| filter.places(schema, &|_| true));
         let places = places.map(|places| places.into_iter().map(|place| place.path).collect());
-        Self { filter, stored, places }
+        let state = pushed_paths(schema, filter.as_ref());
+        Self { filter, stored, state, places }
     }
 
     /// May a change at a place concern it, as far as what was set goes?

@@ -327,6 +327,7 @@ impl Node {
                 | Output::Remove { .. }
                 | Output::Recall { .. }
                 | Output::ReadState { .. }
+                | Output::Watch { .. }
                 | Output::Execute { .. } => self.told.push(output),
                 Output::Notify { session, message } => match self.deaf.get_mut(&session) {
                     Some(out) => out.push_back(message),

@@ -1,7 +1,7 @@
 //! A core with the modules of the product, everything around it played, a clock that stands until it is moved, and
 //! receivers that keep a copy of what they are told.
 
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
+#![allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // each test file uses a part; a failed set-up is a failed test
 
 mod copy;
 
@@ -52,6 +52,8 @@ pub struct World {
     pub stalled: Vec<SessionId>,
     /// What receivers were told, with the time of the monotonic clock since the start.
     pub told: BTreeMap<SessionId, Vec<(Duration, String)>>,
+    /// What components were asked to tell of, each time.
+    pub watched: Vec<Vec<String>>,
     start: Instant,
     journal: Vec<Arc<ChangeSet>>,
 }
@@ -79,6 +81,7 @@ impl World {
             queued: BTreeMap::new(),
             stalled: Vec::new(),
             told: BTreeMap::new(),
+            watched: Vec::new(),
             start: now.instant,
             journal: Vec::new(),
         };
@@ -256,7 +259,8 @@ impl World {
         true
     }
 
-    fn run(&mut self) {
+    /// Carries out what follows of an input that the core was given directly.
+    pub fn run(&mut self) {
         self.carry_out();
         while self.take() {
             self.carry_out();
@@ -285,6 +289,7 @@ impl World {
                     let through = events.last().map_or(0, |event| event.seq);
                     self.core.handle_kept(through, Ok(()), self.now);
                 }
+                Output::Watch { paths, .. } => self.watched.push(paths),
                 Output::End { .. } | Output::Listens { .. } => {}
                 other => panic!("{other:?}"),
             }

@@ -16,7 +16,7 @@ mod leafs;
 pub mod operations;
 pub mod state;
 
-pub use leafs::{CONFIG_LEAVES, STATE_LEAVES};
+pub use leafs::{CONFIG_LEAVES, ON_CHANGE, STATE_LEAVES};
 
 /// The configuration of a node, as far as it is ours.
 #[derive(Debug, Clone, PartialEq, Default)]

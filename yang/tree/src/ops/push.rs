@@ -33,7 +33,8 @@ fn content(
         return Err(invalid("an operation names a node, not the root".to_owned()));
     };
     let node = schema.node(step.node);
-    if !node.config {
+    // State that is gone can be taken out of what a component told.
+    if !node.config && operation != Operation::Remove {
         let what = format!("'{}' is state: it cannot be configured", node.name);
         return Err(Error::application(ErrorTag::UnknownElement, what));
     }

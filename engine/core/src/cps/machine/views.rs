@@ -3,13 +3,13 @@
 use super::Cps;
 use crate::cps::agents::{AgentView, Held};
 use crate::cps::catalogue::Catalogue;
-use crate::cps::cst::{AgentIx, Cst, Record, Source};
+use crate::cps::cst::{AgentIx, Cst, Key, Record, Source};
 use crate::cps::flow::{Flow, FlowState};
 use crate::cps::nodes::{ControlPlane, DataPlane};
 use crate::cps::nst::Nst;
 use cats_engine_types::{
-    CsId, CsciId, Decision, Epoch, FlowKey, Generation, Generations, Locator, MetricRecord, NodeId, Path,
-    RemovalReason, RequestFailure, TenantId, TransactionId,
+    Changed, CsId, CsciId, Decision, Epoch, FlowKey, Generation, Generations, Locator, MetricRecord, NodeId,
+    Path, RemovalReason, RequestFailure, TenantId, TransactionId,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -267,6 +267,11 @@ impl Cps {
     /// The decision of a transaction, if it is still kept.
     pub fn decision(&self, transaction: TransactionId) -> Option<&Arc<Decision>> {
         self.decisions.iter().find(|decision| decision.transaction == transaction)
+    }
+
+    /// The instances of which a record came, changed or went.
+    pub fn changed_instances(&mut self) -> &mut Changed<Key> {
+        self.cst.changed()
     }
 
     /// Flows in all states.

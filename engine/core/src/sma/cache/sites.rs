@@ -1,6 +1,6 @@
 //! The sums over the SCIs of a service, kept up to date with each change of one of them.
 
-use cats_engine_types::{CsId, Health};
+use cats_engine_types::{Changed, CsId, Health};
 use std::collections::BTreeMap;
 
 /// What one SCI counts as.
@@ -86,16 +86,23 @@ impl Site {
 
 /// The sums of all services.
 #[derive(Debug, Default)]
-pub(super) struct Sites(BTreeMap<CsId, Site>);
+pub(super) struct Sites {
+    sums: BTreeMap<CsId, Site>,
+    changed: Changed<CsId>,
+}
 
 impl Sites {
+    pub(super) fn changed(&mut self) -> &mut Changed<CsId> {
+        &mut self.changed
+    }
+
     pub(super) fn get(&self, cs_id: CsId) -> Option<&Site> {
-        self.0.get(&cs_id)
+        self.sums.get(&cs_id)
     }
 
     pub(super) fn after(&self, after: Option<CsId>) -> impl Iterator<Item = (CsId, &Site)> {
         use std::ops::Bound::{Excluded, Unbounded};
-        self.0.range((after.map_or(Unbounded, Excluded), Unbounded)).map(|(cs_id, site)| (*cs_id, site))
+        self.sums.range((after.map_or(Unbounded, Excluded), Unbounded)).map(|(cs_id, site)| (*cs_id, site))
     }
 
     /// Replaces what an SCI adds; absent is nothing.
@@ -103,7 +110,8 @@ impl Sites {
         if old == new {
             return;
         }
-        let site = self.0.entry(cs_id).or_default();
+        self.changed.note(cs_id);
+        let site = self.sums.entry(cs_id).or_default();
         if let Some(old) = old {
             site.count(old, u64::saturating_sub);
         }
@@ -111,7 +119,7 @@ impl Sites {
             site.count(new, u64::saturating_add);
         }
         if *site == Site::default() {
-            self.0.remove(&cs_id);
+            self.sums.remove(&cs_id);
         }
     }
 }

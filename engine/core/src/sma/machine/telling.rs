@@ -170,6 +170,7 @@ impl Sma {
             // What is left out now follows when there is less to do.
             self.control.offer(due.id, Some(&record), &full, suppress, self.now);
         }
+        self.cache.changed().note(InstanceKey { cs_id: record.cs_id, csci_id: record.csci_id });
         self.northbound.publish(record, due.trigger.urgency(), self.now, self.wall);
     }
 
@@ -178,6 +179,7 @@ impl Sma {
         let Some(entry) = self.cache.get(ix) else { return };
         let InstanceKey { cs_id, csci_id } = entry.key;
         let withdrawal = Withdrawal { cs_id, csci_id, reason: entry.gone };
+        self.cache.changed().note(InstanceKey { cs_id, csci_id });
         self.northbound.withdraw(withdrawal, self.now, self.wall);
     }
 

@@ -12,7 +12,9 @@ use super::super::state::SciState;
 use super::super::update::{ControlView, Trigger};
 use super::super::validate::{Doubts, Refusal};
 use super::{AuditRecord, Sma, Taken};
-use cats_engine_types::{CsId, CsciId, Freshness, Health, Locator, MetricRecord, Micros, Sample, UnixMicros};
+use cats_engine_types::{
+    Changed, CsId, CsciId, Freshness, Health, Locator, MetricRecord, Micros, Sample, UnixMicros,
+};
 use std::time::{Duration, Instant};
 
 /// Counters of one SCI since it is known. There are many SCIs, so these are short and wrap.
@@ -237,6 +239,16 @@ impl Sma {
     /// The configuration in force.
     pub fn config(&self) -> &SmaConfig {
         &self.config
+    }
+
+    /// The SCIs that came, may have changed, or went.
+    pub fn changed_instances(&mut self) -> &mut Changed<InstanceKey> {
+        self.cache.changed()
+    }
+
+    /// The services whose sums changed.
+    pub fn changed_sites(&mut self) -> &mut Changed<CsId> {
+        self.cache.changed_sites()
     }
 
     /// One SCI of one service.

@@ -4,7 +4,7 @@ mod instances;
 mod peers;
 mod records;
 
-pub(super) use instances::{INSTANCES, SITES};
+pub(super) use instances::{INSTANCES, SITES, instance_entry, site_entry};
 pub(super) use records::{AUDIT, QUARANTINE};
 
 use super::filter::Filter;

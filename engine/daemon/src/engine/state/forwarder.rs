@@ -61,7 +61,7 @@ impl<P: Plane> Engine<P> {
         tallies.into_iter().filter(|(cs_id, _)| known.contains(&cs_id.to_string())).map(entry).collect()
     }
 
-    fn status_of(&mut self, counters: Option<&PlaneCounters>) -> Value {
+    pub(super) fn status_of(&mut self, counters: Option<&PlaneCounters>) -> Value {
         let Some(role) = &mut self.forwarder else { return json!({}) };
         let mut status = Map::new();
         let mut set = |name: &str, value: Value| drop(status.insert(name.to_owned(), value));
@@ -123,7 +123,7 @@ fn delivery(delivery: &Delivery) -> Value {
     entry
 }
 
-fn binding(binding: &Binding) -> Value {
+pub(super) fn binding(binding: &Binding) -> Value {
     let forward = &binding.forward;
     let (kind, segments) = encapsulation(&forward.path);
     let mut entry = json!({

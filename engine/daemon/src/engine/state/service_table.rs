@@ -15,7 +15,7 @@ use std::time::Instant;
 pub(super) const LIST: [&str; 3] = ["cats-cps:path-selector", "service-table", "entry"];
 
 /// An instance of a service.
-pub(super) type Key = (CsId, CsciId);
+pub(in crate::engine) type Key = (CsId, CsciId);
 
 /// Where instances are found without looking at all of them.
 pub(super) trait Instances {
@@ -110,14 +110,21 @@ impl Instances for Cps {
 }
 
 /// The instances after one, in order.
-fn keys(cps: &Cps, after: Option<Key>) -> impl Iterator<Item = Key> {
+pub(super) fn keys(cps: &Cps, after: Option<Key>) -> impl Iterator<Item = Key> {
     let services = cps.cst().services().into_iter();
     let services = services.skip_while(move |cs_id| after.is_some_and(|(last, _)| *cs_id < last));
     let keys = services.flat_map(|cs_id| cps.cst().rows(cs_id).iter().map(move |row| (cs_id, row.csci_id)));
     keys.skip_while(move |key| after.is_some_and(|last| *key <= last))
 }
 
-fn entry(cps: &Cps, cs_id: CsId, csci_id: CsciId, now: Instant) -> Option<Value> {
+/// When the selecting record of an instance is no longer valid, so that another one selects or none does.
+pub(super) fn expiry(cps: &Cps, key: Key, now: Instant) -> Option<(Instant, Key)> {
+    let row = cps.cst().row(key.0, key.1)?;
+    let record = cps.cst().selecting(row, now)?;
+    cps.cst().expiry(record).filter(|end| *end > now).map(|end| (end, key))
+}
+
+pub(super) fn entry(cps: &Cps, cs_id: CsId, csci_id: CsciId, now: Instant) -> Option<Value> {
     let row = cps.cst().row(cs_id, csci_id)?;
     let records = cps.records(cs_id, csci_id, now);
     let mut entry = Map::new();

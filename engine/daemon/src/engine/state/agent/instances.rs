@@ -77,6 +77,17 @@ impl Instances for Sma {
     }
 }
 
+/// One of the contact instances.
+pub(in crate::engine::state) fn instance_entry(sma: &Sma, key: InstanceKey, now: Instant) -> Option<Value> {
+    sma.instance(key).map(|view| instance(&view, now))
+}
+
+/// The sums of one service, while there are any.
+pub(in crate::engine::state) fn site_entry(sma: &Sma, cs_id: CsId) -> Option<Value> {
+    let sums = sma.site(cs_id);
+    (sums != Site::default()).then(|| site(cs_id, &sums, sma.config().cache.degraded_percent))
+}
+
 fn instance_key((cs_id, csci_id): Key) -> InstanceKey {
     InstanceKey { cs_id, csci_id }
 }
