@@ -2,6 +2,7 @@
 
 use crate::fragment::XmlFragment;
 use crate::framing::{Decoder, Event, Framing, encode};
+use crate::grammar::message_id;
 use crate::hello::{Hello, HelloError};
 use crate::modules::{Modules, NoModules};
 use crate::names::{BASE, BASE_1_0, BASE_1_1, MONITORING, NMDA, YANG};
@@ -264,7 +265,7 @@ fn refusal(message: &[u8]) -> Option<HelloError> {
 fn message_id_of(xml: &str) -> Option<String> {
     let tag = scan::first_tag(xml.as_bytes())?;
     let document = Document::parse(&tag).ok()?;
-    document.root_element().attribute("message-id").map(str::to_owned)
+    message_id(document.root_element()).map(|id| id.value().to_owned())
 }
 
 impl RawReply {

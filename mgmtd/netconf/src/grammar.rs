@@ -12,8 +12,8 @@ use crate::rpc::{
 use crate::scan;
 use crate::subscription;
 use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType};
-use cats_yang_tree::xml::{MAX_NAMES, document, too_many_names};
-use roxmltree::{Document, Node};
+use cats_yang_tree::xml::{Unread, document};
+use roxmltree::{Attribute, Node};
 
 /// `persist` and `persist-id` may be so long, bytes.
 const TOKEN_MAX: usize = 1024;
@@ -45,13 +45,18 @@ pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>
     let text = std::str::from_utf8(message).map_err(|error| {
         bare(malformed(format!("the message is not UTF-8: invalid byte at offset {}", error.valid_up_to())))
     })?;
-    if let Some(why) = too_big(text, depth_limit) {
-        let attributes = scan::first_tag(message).map(|tag| echo_of(&tag)).unwrap_or_default();
+    let too_big = |why| {
         let error = Error::new(ErrorType::Rpc, ErrorTag::TooBig, why);
-        return Err(Box::new(Refused { attributes, error }));
+        Box::new(Refused { attributes: echo_of_head(message), error })
+    };
+    let depth = scan::depth(text);
+    if depth > depth_limit {
+        return Err(too_big(format!("elements nest {depth} deep; at most {depth_limit} are accepted")));
     }
-    let document = document(text)
-        .map_err(|why| bare(malformed(format!("the message is not well-formed XML: {why}"))))?;
+    let document = document(text).map_err(|unread| match unread {
+        Unread::TooBig(why) => too_big(why),
+        Unread::Malformed(why) => bare(malformed(format!("the message is not well-formed XML: {why}"))),
+    })?;
     let root = document.root_element();
     let attributes = match echo(root, text) {
         Ok(attributes) => attributes,
@@ -63,26 +68,13 @@ pub fn parse_rpc(message: &[u8], depth_limit: usize) -> Result<Rpc, Box<Refused>
     parse_root(root, text, attributes.clone()).map_err(|error| Box::new(Refused { attributes, error }))
 }
 
-/// Why a message is not parsed, whose elements would cost more than its size.
-fn too_big(text: &str, depth_limit: usize) -> Option<String> {
-    let depth = scan::depth(text);
-    if depth > depth_limit {
-        return Some(format!("elements nest {depth} deep; at most {depth_limit} are accepted"));
-    }
-    let at = too_many_names(text)?;
-    Some(format!("too many attributes or namespaces at byte {at}: an element may have {MAX_NAMES}"))
-}
-
 /// What the reply to a message above the size limit repeats.
 pub(crate) fn echo_of_head(head: &[u8]) -> Echo {
     scan::first_tag(head).map(|tag| echo_of(&tag)).unwrap_or_default()
 }
 
 fn echo_of(tag: &str) -> Echo {
-    if too_many_names(tag).is_some() {
-        return Echo::default();
-    }
-    let Ok(document) = Document::parse(tag) else { return Echo::default() };
+    let Ok(document) = document(tag) else { return Echo::default() };
     echo(document.root_element(), tag).unwrap_or_else(|too_long| too_long.attributes)
 }
 
@@ -117,9 +109,14 @@ fn echo(root: Node<'_, '_>, source: &str) -> Result<Echo, TooLong> {
     if bytes <= ECHO_MAX {
         return Ok(echo);
     }
-    let id = root.attribute_node("message-id").and_then(|id| source.get(id.range()));
+    let id = message_id(root).and_then(|id| source.get(id.range()));
     let id = id.filter(|id| id.len() <= MESSAGE_ID_MAX).map(|id| format!(" {id}"));
     Err(TooLong { bytes, attributes: Echo { attributes: id.unwrap_or_default(), prefix: None } })
+}
+
+/// Not one of another namespace, which the parser would take for it when it is asked by the bare name.
+pub(crate) fn message_id<'a, 'd>(root: Node<'a, 'd>) -> Option<Attribute<'a, 'd>> {
+    root.attributes().find(|found| found.namespace().is_none() && found.name() == "message-id")
 }
 
 fn declare(out: &mut String, name: &str, uri: &str) {
@@ -138,7 +135,7 @@ fn parse_root(root: Node<'_, '_>, source: &str, attributes: Echo) -> Result<Rpc,
         )
         .with(ErrorInfo::BadElement(name.to_owned())));
     }
-    let Some(message_id) = root.attribute("message-id") else {
+    let Some(message_id) = message_id(root).map(|id| id.value()) else {
         return Err(rpc_error(ErrorTag::MissingAttribute, "<rpc> has no message-id".to_owned())
             .with(ErrorInfo::BadAttribute("message-id".to_owned()))
             .with(ErrorInfo::BadElement("rpc".to_owned())));

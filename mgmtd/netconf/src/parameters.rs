@@ -28,10 +28,10 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
         self.operation.children().filter(Node::is_element)
     }
 
-    /// Refuses parameters that the operation does not have, and text between them.
+    /// Refuses parameters that the operation does not have, text between them, and attributes.
     ///
     /// # Errors
-    /// `unknown-element`, `bad-element`.
+    /// `unknown-element`, `bad-element`, `unknown-attribute`.
     pub fn only(&self, names: &[&str]) -> Result<(), Error> {
         self.only_and(names, ("", ""))
     }
@@ -39,7 +39,9 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
     /// The same, with one more parameter, which another module gives the operation.
     pub(crate) fn only_and(&self, names: &[&str], more: (&str, &str)) -> Result<(), Error> {
         no_text(self.operation)?;
+        no_attributes(self.operation)?;
         for node in self.elements() {
+            no_attributes(node)?;
             let (name, namespace) = (node.tag_name().name(), node.tag_name().namespace().unwrap_or_default());
             let own = self.operation.tag_name().namespace().unwrap_or_default();
             if namespace == own && names.contains(&name) || (namespace, name) == more {
@@ -157,6 +159,7 @@ impl<'n, 'd, 's> Parameters<'n, 'd, 's> {
             )
             .with(ErrorInfo::BadElement(second.to_owned())));
         }
+        no_attributes(first)?;
         Ok(first)
     }
 
@@ -289,6 +292,25 @@ pub(crate) fn no_text(node: Node<'_, '_>) -> Result<(), Error> {
     }
     let name = node.tag_name().name();
     Err(Error::protocol(ErrorTag::BadElement, format!("<{name}> has no text content"))
+        .with(ErrorInfo::BadElement(name.to_owned())))
+}
+
+/// RFC 6241 gives attributes to `<rpc>`, to `<filter>` and to what is in a configuration. Anywhere else one is refused: an
+/// `operation` beside the configuration, or a parameter that was written as an attribute, would be passed over. Declarations
+/// of namespaces are no attributes.
+fn no_attributes(node: Node<'_, '_>) -> Result<(), Error> {
+    let name = node.tag_name().name();
+    // Some clients give those of a filter its namespace.
+    let of_filter = |namespace: Option<&str>, attribute: &str| {
+        node.has_tag_name((BASE, "filter"))
+            && matches!(namespace, None | Some(BASE))
+            && matches!(attribute, "type" | "select")
+    };
+    let unknown = node.attributes().find(|found| !of_filter(found.namespace(), found.name()));
+    let Some(unknown) = unknown.map(|unknown| unknown.name()) else { return Ok(()) };
+    let message = format!("<{name}> of an operation takes no attribute '{unknown}'");
+    Err(Error::protocol(ErrorTag::UnknownAttribute, message)
+        .with(ErrorInfo::BadAttribute(unknown.to_owned()))
         .with(ErrorInfo::BadElement(name.to_owned())))
 }
 

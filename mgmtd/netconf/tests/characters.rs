@@ -41,6 +41,33 @@ fn a_message_that_declares_another_encoding_is_refused_and_not_read_as_utf_8() {
     assert_eq!(tag_of(&with("utf-8")), None);
 }
 
+/// Namespaces in XML 1.0 sections 2 to 6, XML 1.0 sections 2.6 and 2.8: what is not well-formed is not made sense of.
+#[test]
+fn what_is_not_well_formed_is_a_malformed_message_although_a_parser_could_read_it() {
+    let with =
+        |attributes: &str| edit("x", "").replacen("<edit-config", &format!("<edit-config {attributes}"), 1);
+    for bad in [
+        "xmlns:xmlns=\"urn:x\"",
+        "xmlns:a=\"\"",
+        "xmlns=\"urn:x\" xmlns=\"urn:y\"",
+        "xmlns:a=\"urn:x\" xmlns:a=\"urn:x\"",
+        "xmlns:a=\"urn:x\" a:xmlns=\"urn:y\"",
+        "xmlns:a=\"urn:x\" xmlns:b=\"urn:x\" a:c=\"\" b:c=\"\"",
+        "a=\"\" a=\"\"",
+        ":a=\"\"",
+        "b:a=\"\"",
+    ] {
+        assert_eq!(tag_of(&with(bad)), Some(ErrorTag::MalformedMessage), "{bad}");
+    }
+    for head in ["<?xml version='1.0' standalone='maybe'?>", "<?xml version='2.0'?>", "<?xml?>", "<?XML a?>"]
+    {
+        assert_eq!(tag_of(&format!("{head}{}", edit("x", ""))), Some(ErrorTag::MalformedMessage), "{head}");
+    }
+    for head in ["<?xml version='1.0' standalone='yes'?>", "<?xml\tversion='1.0'?>", "<?a?>", "\u{feff}"] {
+        assert_eq!(tag_of(&format!("{head}{}", edit("x", ""))), None, "{head}");
+    }
+}
+
 #[test]
 fn a_hello_is_read_with_the_same_care_as_a_request() {
     let hello = |head: &str, capability: &str| {

@@ -90,6 +90,41 @@ fn no_operation_takes_text_an_unknown_child_or_a_parameter_twice() {
     }
 }
 
+/// RFC 6241 appendix A: an attribute that is not expected is told, not passed over.
+#[test]
+fn no_operation_and_no_parameter_takes_an_attribute_that_is_not_its_own() {
+    let of = |element: &str, attribute: &str| {
+        [ErrorInfo::BadAttribute(attribute.to_owned()), ErrorInfo::BadElement(element.to_owned())]
+    };
+    for operation in operations() {
+        let document = roxmltree::Document::parse(&operation).unwrap();
+        for node in document.descendants().filter(roxmltree::Node::is_element) {
+            let name = node.tag_name().name();
+            let at = node.range().start + 1 + name.len();
+            for attribute in ["operation", "xmlns:n=\"urn:ietf:params:xml:ns:netconf:base:1.0\" n:operation"]
+            {
+                let (before, behind) = operation.split_at(at);
+                let error = refused(&format!("{before} {attribute}=\"merge\"{behind}"));
+                assert_eq!((error.kind, error.tag), (ErrorType::Protocol, ErrorTag::UnknownAttribute));
+                assert_eq!(error.info, of(name, "operation"), "{attribute} of <{name}> in {operation}");
+            }
+        }
+        let (before, behind) = operation.split_at(1 + name_of(&operation).len());
+        read(&format!("{before} xmlns:more=\"urn:more\"{behind}"));
+    }
+}
+
+/// Some clients give the attributes of a filter its namespace; no other parameter has any.
+#[test]
+fn a_filter_has_its_type_and_its_expression_and_no_other_attribute() {
+    let get = |attributes: &str| format!("<get><filter {attributes}/></get>");
+    read(&get("type=\"xpath\" select=\"/a\""));
+    read(&get(&format!("xmlns:n=\"{BASE}\" n:type=\"xpath\" n:select=\"/a\"")));
+    for other in ["Type=\"xpath\"", "xmlns:n=\"urn:none\" n:type=\"xpath\"", "selects=\"/a\""] {
+        assert_eq!(refused(&get(other)).tag, ErrorTag::UnknownAttribute, "{other}");
+    }
+}
+
 #[test]
 fn text_around_an_operation_is_refused() {
     let error = refused("<commit/>now");

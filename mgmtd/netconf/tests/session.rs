@@ -173,6 +173,10 @@ fn an_rpc_without_message_id_is_missing_attribute() {
     assert_eq!((error.kind, error.tag), (ErrorType::Rpc, ErrorTag::MissingAttribute));
     let info = [ErrorInfo::BadAttribute("message-id".to_owned()), ErrorInfo::BadElement("rpc".to_owned())];
     assert_eq!(error.info, info);
+    for namespace in ["urn:x", "urn:ietf:params:xml:ns:netconf:base:1.0"] {
+        let of_another = format!("<rpc {BASE} xmlns:x=\"{namespace}\" x:message-id=\"1\"><get/></rpc>");
+        assert_eq!(refused(&of_another).info, info, "an attribute with a prefix is another one");
+    }
 }
 
 /// The case R05.

@@ -3,7 +3,7 @@
 
 mod many;
 
-pub use many::{Errors, MOST, in_one_answer};
+pub use many::{Errors, MOST, counts_others, in_one_answer};
 
 use std::fmt;
 

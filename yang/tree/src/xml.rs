@@ -1,11 +1,11 @@
 //! XML: the guarded parser, names inside values, and the writer (RFC 7950 section 9, RFC 6241 section 3).
 
 mod characters;
+mod instructions;
 mod names;
 mod tags;
 mod write;
 
-pub use names::{MAX_NAMES, too_many_names};
 pub(crate) use tags::Tags;
 pub(crate) use write::Written;
 pub use write::{PIECE, Pieces};
@@ -26,35 +26,44 @@ pub const ORIGIN: &str = "urn:ietf:params:xml:ns:yang:ietf-origin";
 /// Elements may nest this deep.
 pub const MAX_DEPTH: usize = 256;
 
+/// Why a text is not read as a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unread {
+    /// It brings more names than a document may have.
+    TooBig(String),
+    /// It is not well-formed, or not as NETCONF wants it.
+    Malformed(String),
+}
+
 /// Parses a document after a linear scan that refuses what nests deeper than [`MAX_DEPTH`], so that recursive
-/// readers behind it cannot run out of stack, and what has [`too_many_names`]. Document types are refused.
+/// readers behind it cannot run out of stack, and as [`document`] does.
 ///
 /// # Errors
 /// `too-big` for depth and names, `malformed-message` (type rpc) for everything else.
 pub fn parse(text: &str) -> Result<roxmltree::Document<'_>, Error> {
+    let refused = |tag, what| Error::new(ErrorType::Rpc, tag, what);
     if let Some(offset) = too_deep(text) {
         let what = format!("elements nest deeper than {MAX_DEPTH} at byte {offset}");
-        return Err(Error::new(ErrorType::Rpc, ErrorTag::TooBig, what));
+        return Err(refused(ErrorTag::TooBig, what));
     }
-    if let Some(offset) = too_many_names(text) {
-        let what =
-            format!("too many attributes or namespaces at byte {offset}: an element may have {MAX_NAMES}");
-        return Err(Error::new(ErrorType::Rpc, ErrorTag::TooBig, what));
-    }
-    document(text)
-        .map_err(|why| Error::new(ErrorType::Rpc, ErrorTag::MalformedMessage, format!("XML: {why}")))
+    document(text).map_err(|unread| match unread {
+        Unread::TooBig(what) => refused(ErrorTag::TooBig, what),
+        Unread::Malformed(why) => refused(ErrorTag::MalformedMessage, format!("XML: {why}")),
+    })
 }
 
-/// Parses a document whose depth and names were looked at before. Refuses what is not well-formed, has a document
-/// type, holds a character that XML 1.0 does not allow, be it as a number, or declares another encoding than UTF-8.
+/// Parses a document whose depth was looked at before. Refuses what brings too many names, is not well-formed (XML 1.0
+/// and Namespaces in XML 1.0), has a document type, holds a character that XML 1.0 does not allow, be it as a number, or
+/// declares another encoding than UTF-8.
 ///
 /// # Errors
 /// Why it is refused.
-pub fn document(text: &str) -> Result<roxmltree::Document<'_>, String> {
+pub fn document(text: &str) -> Result<roxmltree::Document<'_>, Unread> {
+    names::look(text)?;
     if let Some(why) = characters::fault(text) {
-        return Err(why);
+        return Err(Unread::Malformed(why));
     }
-    roxmltree::Document::parse(text).map_err(|error| error.to_string())
+    roxmltree::Document::parse(text).map_err(|error| Unread::Malformed(error.to_string()))
 }
 
 /// The byte at which a document exceeds [`MAX_DEPTH`]. Counts tags outside comments, CDATA and processing

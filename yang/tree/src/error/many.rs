@@ -83,6 +83,11 @@ fn more_errors(number: &str) -> Error {
     Error::application(ErrorTag::OperationFailed, format!("{BEFORE}{number}{AFTER}")).app_tag(MORE)
 }
 
+/// Does an error only say that there are others?
+pub fn counts_others(error: &Error) -> bool {
+    counted(error).is_some()
+}
+
 /// How many others an error stands for, if it does and tells it.
 fn counted(error: &Error) -> Option<Option<usize>> {
     let more = error.app_tag.as_deref() == Some(MORE);
