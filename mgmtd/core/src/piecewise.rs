@@ -115,7 +115,11 @@ impl Run<'_> {
         let mut open = format!("{}{}", around.open, start_tag(element, source));
         for key in self.schema.list_keys(node) {
             let name = &self.schema.node(*key).name;
-            let leaf = element.children().find(|child| child.tag_name().name() == name);
+            let namespace = element.tag_name().namespace();
+            let is_key = |child: &Node<'_, '_>| {
+                child.tag_name().name() == name && child.tag_name().namespace() == namespace
+            };
+            let leaf = element.children().find(is_key);
             open.push_str(leaf.and_then(|leaf| source.get(leaf.range())).unwrap_or_default());
         }
         Around { open, close: format!("{}{}", end_tag(element, source), around.close) }

@@ -601,10 +601,11 @@ fn many_errors_are_told_up_to_a_number_and_hidden_ones_are_one_and_not_counted()
     }
 }
 
-/// What a rule of a component says may tell of any place.
+/// What a rule of a component says may tell of any place, and so may which rule it is.
 #[test]
 fn the_words_of_rules_beyond_yang_are_for_who_may_read_all_that_they_are_about() {
-    let overlap = Error::application(OperationFailed, "a and the hidden b overlap")
+    let overlap = Error::application(ErrorTag::DataExists, "a and the hidden b overlap")
+        .app_tag("overlapping-items")
         .at(cats_yang_tree::error::Path("/probe-bench:bench/item[name='a']".to_owned()));
     let all = format!("{}{}", permit("/pb:bench", "*"), permit("/", "read"));
     for (rules, spoken) in [
@@ -616,10 +617,20 @@ fn the_words_of_rules_beyond_yang_are_for_who_may_read_all_that_they_are_about()
         two.node.hold_checks = true;
         let ada = two.ada;
         two.node.send(ada, commit());
-        two.node.fail_held(overlap.clone());
+        let Some(Output::Check { ticket, .. }) = two.node.held.pop_front() else { panic!("not checked") };
+        let near = Error { message: "a and the hidden c are near".to_owned(), ..overlap.clone() };
+        let (now, found) = (two.node.now, vec![overlap.clone(), near.clone()]);
+        two.node.core.handle_checked(ticket, found.clone(), now);
+        two.node.drain();
         let Some(Reply::Errors(errors)) = two.node.reply(ada) else { panic!("no reply") };
-        assert_eq!(errors[0].message.contains("overlap"), spoken, "{errors:?}");
-        assert_eq!(errors[0].path, overlap.path, "the place itself may be read");
+        if spoken {
+            assert_eq!(errors, found);
+            continue;
+        }
+        let [told] = &errors[..] else { panic!("how many rules are broken is told: {errors:?}") };
+        assert_eq!((told.tag, &told.app_tag, &told.info[..]), (OperationFailed, &None, &[][..]));
+        assert!(told.message.contains("may not read"), "{told:?}");
+        assert_eq!(told.path, overlap.path, "the place itself may be read");
     }
 }
 

@@ -78,6 +78,16 @@ fn a_revision_is_loaded_by_those_only_who_may_write_what_it_changes() {
     assert!(revisions.node.config(revisions.ada, Datastore::Candidate).contains("<knob>2</knob>"));
 }
 
+/// The rules themselves are hidden, and none of them was there at first.
+#[test]
+fn how_much_a_refused_revision_would_change_out_of_sight_is_not_told() {
+    let mut revisions = Revisions::with_rules(&[permit("/pb:bench", "*")]);
+    let Reply::Errors(errors) = revisions.ask(Request::Rollback { revision: 0 }) else { panic!("loaded") };
+    let [error] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!((error.tag, &error.path), (ErrorTag::AccessDenied, &None));
+    assert!(!error.message.contains("delete"), "{error:?}");
+}
+
 #[test]
 fn each_of_the_operations_can_be_denied() {
     let denied = |name: &str| {

@@ -3,7 +3,7 @@
 use super::effective::{Effective, Extent};
 use super::rules::AccessOperation;
 use cats_yang_tree::InstancePath;
-use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Errors, Path};
+use cats_yang_tree::error::{Error, ErrorInfo, ErrorTag, ErrorType, Errors, Path, counts_others};
 use cats_yang_tree::schema::Schema;
 
 const REMEDY: &str = "it takes a rule of ietf-netconf-acm that permits it";
@@ -13,18 +13,51 @@ pub(super) fn of_operation(name: &str) -> Error {
     Error::protocol(ErrorTag::AccessDenied, format!("you may not use <{name}>: {REMEDY}"))
 }
 
-/// The refusal of an access to data; `path` only where the user may know it.
-pub(super) fn of_data(schema: &Schema, operation: AccessOperation, path: Option<&InstancePath>) -> Error {
-    let what = path.and_then(InstancePath::node).map(|node| schema.node(node).name.as_str());
-    let message = match what {
-        Some(what) => format!("you may not {} '{what}' here: {REMEDY}", operation.name()),
-        None => format!("you may not {} all that this changes: {REMEDY}", operation.name()),
-    };
-    let error = Error::application(ErrorTag::AccessDenied, message);
-    match path {
-        Some(path) => error.at(path.render(schema)),
-        None => error,
+/// So many nodes are named in a refusal at most.
+const MOST_ERRORS: usize = 64;
+
+/// The refusals of accesses to data, as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Denials(Vec<Error>);
+
+impl Denials {
+    /// One of a node whose path the user may know.
+    pub(super) fn at(&mut self, schema: &Schema, operation: AccessOperation, path: &InstancePath) {
+        if self.is_full() {
+            return;
+        }
+        let name = path.node().map_or("", |node| schema.node(node).name.as_str());
+        let message = format!("you may not {} '{name}' here: {REMEDY}", operation.name());
+        self.0.push(Error::application(ErrorTag::AccessDenied, message).at(path.render(schema)));
     }
+
+    /// One that must not say of what: how many there are would tell how much there is.
+    pub(super) fn somewhere(&mut self) {
+        let denial = somewhere();
+        if !self.is_full() && !self.0.contains(&denial) {
+            self.0.push(denial);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MOST_ERRORS
+    }
+
+    /// # Errors
+    /// Those that were found.
+    pub(super) fn into_result(self) -> Result<(), Vec<Error>> {
+        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+    }
+}
+
+/// Whether something is created, altered or deleted would tell what is there.
+fn somewhere() -> Error {
+    let message = format!("you may not make all the changes that this asks for: {REMEDY}");
+    Error::application(ErrorTag::AccessDenied, message)
 }
 
 impl Effective {
@@ -33,7 +66,7 @@ impl Effective {
     pub(super) fn without_hidden_edits(&self, errors: Vec<Error>) -> Vec<Error> {
         // Refusals by access control name what the request has named.
         let clean = |error: Error| match error.tag != ErrorTag::AccessDenied && self.tells_of_hidden(&error) {
-            true => of_data(&self.schema, AccessOperation::Update, None),
+            true => somewhere(),
             false => error,
         };
         self.told(errors.into_iter().map(clean))
@@ -53,8 +86,8 @@ impl Effective {
         self.told(errors.into_iter().map(clean))
     }
 
-    /// Errors of rules that look at several places and speak of them in their words, so that the words are kept only
-    /// for who may read everything there.
+    /// Errors of rules that look at several places and speak of them, in their words and by saying which rule it is: all
+    /// but the place is kept only for who may read everything there.
     pub(super) fn without_words(&self, errors: Vec<Error>) -> Vec<Error> {
         let clean = |error: Error| {
             let top = error
@@ -63,10 +96,12 @@ impl Effective {
                 .and_then(|path| self.parse(path))
                 .and_then(|path| path.steps.first().cloned());
             let facts = top.and_then(|step| self.facts(step.node).copied());
-            if facts.is_some_and(|facts| facts.read == Extent::All && !facts.by_instance) {
+            let readable = facts.is_some_and(|facts| facts.read == Extent::All && !facts.by_instance);
+            if readable || counts_others(&error) {
                 return error;
             }
-            Error { message: HIDDEN.to_owned(), info: Vec::new(), ..error }
+            let bare = Error::new(error.kind, ErrorTag::OperationFailed, HIDDEN);
+            Error { path: error.path, ..bare }
         };
         self.without_hidden(errors.into_iter().map(clean).collect())
     }
@@ -74,13 +109,13 @@ impl Effective {
     /// One of each, in order: how many hidden places there are is not told.
     fn told(&self, errors: impl Iterator<Item = Error>) -> Vec<Error> {
         let mut told = Errors::default();
-        let mut placeless: Vec<Error> = Vec::new();
+        let mut alike: Vec<Error> = Vec::new();
         for error in errors {
-            if error.path.is_none() {
-                if placeless.contains(&error) {
+            if error.path.is_none() || error.message == HIDDEN {
+                if alike.contains(&error) {
                     continue;
                 }
-                placeless.push(error.clone());
+                alike.push(error.clone());
             }
             told.push(error);
         }

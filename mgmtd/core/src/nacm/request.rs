@@ -5,10 +5,9 @@
 //! that the operation could need, whether or not the node exists, and so is the deletion or replacement of a node that
 //! could hold what is hidden and must not be deleted. An edit that passes is made, and its difference judged as any.
 
-use super::denial;
+use super::denial::Denials;
 use super::effective::{Effective, Extent};
 use super::rules::AccessOperation;
-use super::write::MOST_ERRORS;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::ops::{Content, Op, Operation};
 use cats_yang_tree::tree::Place;
@@ -16,12 +15,12 @@ use cats_yang_tree::{InstancePath, Ops, Step};
 
 impl Effective {
     /// # Errors
-    /// `access-denied` for each node that the request may not name so, up to [`MOST_ERRORS`].
+    /// `access-denied` for each node that the request may not name so, up to a bound.
     pub(super) fn may_request(&self, ops: &Ops) -> Result<(), Vec<Error>> {
         if self.reads_all() {
             return Ok(());
         }
-        let mut check = Check { access: self, trail: Vec::new(), errors: Vec::new() };
+        let mut check = Check { access: self, trail: Vec::new(), denials: Denials::default() };
         for stage in ops.stages() {
             if stage.replace_all {
                 check.replacement();
@@ -30,7 +29,7 @@ impl Effective {
                 check.op(op, true);
             }
         }
-        if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
+        check.denials.into_result()
     }
 
     /// May everything that stands now be replaced, as far as that does not depend on what it is?
@@ -38,22 +37,22 @@ impl Effective {
     /// # Errors
     /// `access-denied`.
     pub(super) fn may_replace_all(&self) -> Result<(), Vec<Error>> {
-        let mut check = Check { access: self, trail: Vec::new(), errors: Vec::new() };
+        let mut check = Check { access: self, trail: Vec::new(), denials: Denials::default() };
         check.replacement();
-        if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
+        check.denials.into_result()
     }
 }
 
 struct Check<'a> {
     access: &'a Effective,
     trail: Vec<Step>,
-    errors: Vec<Error>,
+    denials: Denials,
 }
 
 impl Check<'_> {
     fn replacement(&mut self) {
         if self.may_hold_hidden(false) {
-            self.errors.push(denial::of_data(&self.access.schema, AccessOperation::Delete, None));
+            self.denials.somewhere();
         }
     }
 
@@ -73,11 +72,9 @@ impl Check<'_> {
     }
 
     fn deny(&mut self, operation: AccessOperation) -> bool {
-        if self.errors.len() < MOST_ERRORS {
-            // The request has named it.
-            let path = InstancePath { steps: self.trail.clone() };
-            self.errors.push(denial::of_data(&self.access.schema, operation, Some(&path)));
-        }
+        // The request has named it.
+        let path = InstancePath { steps: self.trail.clone() };
+        self.denials.at(&self.access.schema, operation, &path);
         false
     }
 
@@ -98,12 +95,12 @@ impl Check<'_> {
         if op.operation.deletes() {
             return true;
         }
-        let before = self.errors.len();
+        let before = self.denials.len();
         let mut any = false;
         for child in children {
             any |= self.op(child, seen);
         }
-        any && self.errors.len() == before
+        any && self.denials.len() == before
     }
 
     /// An operation on a node that may not be read.
@@ -118,11 +115,11 @@ impl Check<'_> {
         let needed = if op.operation == Operation::Create { Create } else { Update };
         match &op.content {
             Content::Container(_) | Content::Entry(..) => {
-                let before = self.errors.len();
+                let before = self.denials.len();
                 let below = self.children(op, false);
                 // Levels that only lead to what may be written are as good as permitted themselves.
                 let leads = below && op.operation != Operation::Create;
-                if self.errors.len() > before || implied {
+                if self.denials.len() > before || implied {
                     below
                 } else {
                     right || leads || self.deny(needed)

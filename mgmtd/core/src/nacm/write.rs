@@ -4,7 +4,7 @@
 //! What counts is the difference. A container without presence always exists, so only what is in it is created or
 //! deleted. What goes because another case of its choice came was not asked for, and takes no rights.
 
-use super::denial;
+use super::denial::Denials;
 use super::effective::Effective;
 use super::rules::AccessOperation;
 use cats_yang_tree::diff::{Change, ChangeKind, Payload};
@@ -12,31 +12,28 @@ use cats_yang_tree::error::Error;
 use cats_yang_tree::schema::{NodeId, Schema};
 use cats_yang_tree::{Branch, Data, Found, InstancePath, Step, Tree, diff};
 
-/// So many nodes are named in a refusal at most.
-pub(super) const MOST_ERRORS: usize = 64;
-
 impl Effective {
     /// # Errors
-    /// `access-denied` for each topmost node that may not be changed so, up to [`MOST_ERRORS`].
+    /// `access-denied` for each topmost node that may not be changed so, up to a bound.
     pub(super) fn may_change(&self, old: &Tree, new: &Tree) -> Result<(), Vec<Error>> {
         if old.ptr_eq(new) {
             return Ok(());
         }
-        let mut check = Check { access: self, trail: Vec::new(), errors: Vec::new() };
+        let mut check = Check { access: self, trail: Vec::new(), denials: Denials::default() };
         for change in &diff(old, new).changes {
             check.change(change, new);
-            if check.errors.len() >= MOST_ERRORS {
+            if check.denials.is_full() {
                 break;
             }
         }
-        if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
+        check.denials.into_result()
     }
 }
 
 struct Check<'a> {
     access: &'a Effective,
     trail: Vec<Step>,
-    errors: Vec<Error>,
+    denials: Denials,
 }
 
 impl Check<'_> {
@@ -59,9 +56,11 @@ impl Check<'_> {
 
     fn one(&mut self, operation: AccessOperation) -> bool {
         let permitted = self.access.permits(operation, &self.trail);
-        if !permitted && self.errors.len() < MOST_ERRORS {
-            let seen = self.access.sees(&self.trail).then(|| InstancePath { steps: self.trail.clone() });
-            self.errors.push(denial::of_data(&self.access.schema, operation, seen.as_ref()));
+        if !permitted && self.access.sees(&self.trail) {
+            let path = InstancePath { steps: self.trail.clone() };
+            self.denials.at(&self.access.schema, operation, &path);
+        } else if !permitted {
+            self.denials.somewhere();
         }
         permitted
     }
