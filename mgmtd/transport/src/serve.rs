@@ -16,6 +16,10 @@ use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+/// A peer that sends no more may be gone, which does not always show: an answer that takes longer is not waited for, so that
+/// locks and places of those who are gone do not last.
+const LAST_ANSWER: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 60_000 });
+
 /// A peer that takes no byte for so long loses the session.
 const STALL: Duration = Duration::from_secs(60);
 
@@ -349,8 +353,9 @@ impl<T: Tell> Driver<T> {
         let mut answer = pin!(responder.respond(rpc));
         // There may be something that was told after the answer before.
         let mut written = self.send().await;
-        let mut late = None;
+        let (mut late, mut last) = (None, None);
         let response = loop {
+            let end = self.ended.then(|| *last.get_or_insert_with(|| Instant::now() + LAST_ANSWER));
             let may_read = !self.ended && self.session.wants_input() && self.has_room();
             tokio::select! {
                 biased;
@@ -372,6 +377,10 @@ impl<T: Tell> Driver<T> {
                     }
                     self.tell(message);
                     written = self.send().await;
+                }
+                () = at(end) => {
+                    self.session.close(CloseReason::Dropped);
+                    return Ok(());
                 }
                 // Whoever answers at once has had its turn.
                 () = yield_now(), if written.is_ok() && (!self.held.is_empty() || self.told > 0) => {
@@ -668,6 +677,26 @@ mod tests {
 
     fn notice(at: usize) -> Option<String> {
         Some(format!("<n{at}/>"))
+    }
+
+    /// Its locks and its place go with it.
+    #[tokio::test]
+    async fn a_peer_that_sends_no_more_gets_its_answers_but_is_not_waited_for_without_end() {
+        for answered in [true, false] {
+            let (asked, _was_asked) = mpsc::channel(1);
+            let (go, answering) = mpsc::channel(1);
+            if answered {
+                go.send(()).await.unwrap();
+            }
+            let mut stream = serving_with(Slow { asked, go: answering }, Silent, Limits::default());
+            greet(&mut stream).await;
+            stream.write_all(rpc(1, DISCARD).as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+            let (began, mut rest) = (Instant::now(), String::new());
+            stream.read_to_string(&mut rest).await.unwrap();
+            assert_eq!(rest.contains("<ok/>"), answered, "{rest}");
+            assert!(answered || began.elapsed() >= LAST_ANSWER);
+        }
     }
 
     /// One thread runs both ends.
