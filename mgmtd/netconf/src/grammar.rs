@@ -4,7 +4,9 @@ use crate::compare;
 use crate::fragment::XmlFragment;
 use crate::names::{BASE, COMPARE, EXEC, MONITORING, NMDA, NOTIFICATION, PRIVATE_CANDIDATE, WITH_DEFAULTS};
 use crate::nmda;
-use crate::parameters::{Parameters, invalid_value, missing_element, no_text, string_of, word_of};
+use crate::parameters::{
+    Parameters, invalid_value, missing_element, no_attributes, no_text, string_of, word_of,
+};
 use crate::rpc::{
     CommitOptions, Confirmed, Echo, ErrorOption, Operation, Resolution, Rpc, TestOption,
     operation_not_supported,
@@ -169,11 +171,11 @@ fn parse_operation(node: Node<'_, '_>, source: &str) -> Result<Operation, Error>
         }
         Some(NOTIFICATION) => subscription::parse(&Parameters::of(node, source), name)?
             .ok_or_else(|| operation_not_supported(name)),
-        other => Ok(Operation::Other {
-            namespace: other.unwrap_or_default().to_owned(),
-            name: name.to_owned(),
-            xml: XmlFragment::cut(node, source),
-        }),
+        other => {
+            no_attributes(node)?;
+            let namespace = other.unwrap_or_default().to_owned();
+            Ok(Operation::Other { namespace, name: name.to_owned(), xml: XmlFragment::cut(node, source) })
+        }
     }
 }
 

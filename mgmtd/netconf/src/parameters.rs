@@ -298,7 +298,7 @@ pub(crate) fn no_text(node: Node<'_, '_>) -> Result<(), Error> {
 /// RFC 6241 gives attributes to `<rpc>`, to `<filter>` and to what is in a configuration. Anywhere else one is refused: an
 /// `operation` beside the configuration, or a parameter that was written as an attribute, would be passed over. Declarations
 /// of namespaces are no attributes.
-fn no_attributes(node: Node<'_, '_>) -> Result<(), Error> {
+pub(crate) fn no_attributes(node: Node<'_, '_>) -> Result<(), Error> {
     let name = node.tag_name().name();
     // Some clients give those of a filter its namespace.
     let of_filter = |namespace: Option<&str>, attribute: &str| {

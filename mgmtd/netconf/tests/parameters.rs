@@ -112,6 +112,8 @@ fn no_operation_and_no_parameter_takes_an_attribute_that_is_not_its_own() {
         let (before, behind) = operation.split_at(1 + name_of(&operation).len());
         read(&format!("{before} xmlns:more=\"urn:more\"{behind}"));
     }
+    let other = refused("<frob xmlns=\"urn:x\" operation=\"merge\"/>");
+    assert_eq!((other.tag, &other.info[..]), (ErrorTag::UnknownAttribute, &of("frob", "operation")[..]));
 }
 
 /// Some clients give the attributes of a filter its namespace; no other parameter has any.
