@@ -300,11 +300,10 @@ pub(crate) fn no_text(node: Node<'_, '_>) -> Result<(), Error> {
 /// of namespaces are no attributes.
 pub(crate) fn no_attributes(node: Node<'_, '_>) -> Result<(), Error> {
     let name = node.tag_name().name();
-    // Some clients give those of a filter its namespace.
+    // Some clients give those of a filter a namespace, its own or that of RFC 6241.
     let of_filter = |namespace: Option<&str>, attribute: &str| {
-        node.has_tag_name((BASE, "filter"))
-            && matches!(namespace, None | Some(BASE))
-            && matches!(attribute, "type" | "select")
+        let known = namespace.is_none_or(|uri| uri == BASE || node.tag_name().namespace() == Some(uri));
+        name == "filter" && known && matches!(attribute, "type" | "select")
     };
     let unknown = node.attributes().find(|found| !of_filter(found.namespace(), found.name()));
     let Some(unknown) = unknown.map(|unknown| unknown.name()) else { return Ok(()) };
