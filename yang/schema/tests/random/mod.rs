@@ -6,7 +6,9 @@ pub mod modules;
 
 use cats_yang_schema::{Compiled, default_modules, load};
 use cats_yang_tree::ops::{Operation as EditOperation, Ops};
-use cats_yang_tree::schema::{Canonical, Integer, ModuleId, NodeId, NodeKind, Schema, Type, TypeRef};
+use cats_yang_tree::schema::{
+    Canonical, IdentityId, Integer, ModuleId, NodeId, NodeKind, Schema, Type, TypeRef,
+};
 use cats_yang_tree::{Tree, Value, edit};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -134,6 +136,11 @@ pub fn leaf(ty: &TypeRef, dice: &mut Dice) -> Json {
             leaf(&members[usize::try_from(dice.roll(members.len() as u64)).unwrap()], dice)
         }
         Type::Empty => json!([null]),
+        Type::Identityref { bases } => {
+            let all: Vec<IdentityId> = schema().identities_derived_from(bases).collect();
+            let identity = schema().identity(all[usize::try_from(dice.roll(all.len() as u64)).unwrap()]);
+            json!(format!("{}:{}", schema().module(identity.module).name, identity.name))
+        }
         Type::String { canonical, .. } => match canonical {
             Canonical::Ipv4Address => json!(format!("192.0.2.{}", dice.roll(4))),
             Canonical::Ipv6Address => json!(format!("2001:db8::{}", dice.roll(4) + 1)),
