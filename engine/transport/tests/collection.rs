@@ -78,6 +78,66 @@ async fn reports_go_up_and_answers_come_down_on_a_stream_of_a_known_instance() {
     assert_eq!(heard[heard.len() - 4], acknowledge(8));
 }
 
+fn many(instance: u32, from: u64, count: u64) -> pb::FromReporter {
+    let reports = (from..from + count).map(|sequence| (&a_report(instance, 1, sequence)).into()).collect();
+    pb::FromReporter { message: Some(pb::from_reporter::Message::Reports(pb::Reports { reports })) }
+}
+
+fn rejected(report: &Report) -> ReporterInstruction {
+    let Report { csci_id, freshness, .. } = *report;
+    ReporterInstruction::Reject { csci_id, freshness, reason: Rejection::Stale, detail: String::new() }
+}
+
+/// Proves SMA-29: no answer is lost, however many reports a message has and however late they are read; who does not
+/// read answers is not listened to meanwhile.
+#[tokio::test]
+async fn every_report_of_a_stream_that_is_slow_to_read_is_answered() {
+    const EACH: u64 = 5000;
+    const MESSAGES: u64 = 8;
+    let ca = Authority::new();
+    let mut agent = Agent::start(&ca, Admission::new(permissions(&[7], 1), Proofs::default())).await;
+    let files = ca.certificate("i7", 7, &["cats:csci:7"]);
+    let mut client = CollectionClient::new(bed::channel(&files, agent.address).await);
+    let (out, stream) = mpsc::channel(64);
+    let stream = tokio_stream::wrappers::ReceiverStream::new(stream);
+    let mut incoming = client.report(stream).await.unwrap().into_inner();
+    let _connection = agent.connected().await;
+    for message in 0..MESSAGES {
+        out.try_send(many(7, 1 + message * EACH, EACH)).unwrap();
+    }
+    // As long as nothing is answered, one message is all that is read.
+    let mut first = Some(agent.next().await);
+    assert!(tokio::time::timeout(Duration::from_millis(200), agent.next()).await.is_err());
+    let answering = tokio::spawn(async move {
+        let mut taken = 0;
+        while taken < EACH * MESSAGES {
+            let event = match first.take() {
+                Some(first) => first,
+                None => agent.next().await,
+            };
+            let CollectionEvent::Reports { reports, mut answers, .. } = event else { panic!("{event:?}") };
+            for report in &reports {
+                taken += 1;
+                assert_eq!(report.freshness.sequence, taken);
+                answers.add(rejected(report));
+            }
+            assert_eq!(answers.send(), Sent::Queued);
+        }
+        agent
+    });
+    let mut last = 0;
+    while last < EACH * MESSAGES {
+        let message = tokio::time::timeout(bed::BOUND, incoming.message()).await.unwrap().unwrap().unwrap();
+        let Some(pb::to_reporter::Message::Instructions(batch)) = message.message else { continue };
+        for word in batch.instructions {
+            let Ok(ReporterInstruction::Reject { freshness, .. }) = word.try_into() else { panic!() };
+            last += 1;
+            assert_eq!(freshness.sequence, last);
+        }
+    }
+    drop(answering.await.unwrap());
+}
+
 /// Proves SMA-18: an instance reports for itself only, and only for its services.
 #[tokio::test]
 async fn a_report_for_somebody_else_or_for_another_service_is_rejected_and_the_others_are_taken() {

@@ -5,7 +5,7 @@ use crate::keys::Keyring;
 use crate::tokens::{Claims, Tokens};
 use arc_swap::ArcSwap;
 use cats_engine_types::{CsId, CsciId, Rejection, Report};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -101,9 +101,13 @@ pub(crate) struct Credentials {
     pub(crate) claims: Option<Claims>,
 }
 
-/// The last token of a stream and what it said: most streams repeat one.
+/// The last token of each instance of a stream, and what it said: most repeat theirs in every report. Only what was
+/// verified is kept.
 #[derive(Debug, Default)]
-pub(crate) struct LastToken(Option<(String, Claims)>);
+pub(crate) struct KnownTokens(HashMap<CsciId, (Box<str>, Claims)>);
+
+/// Of so many instances of a stream at most; beyond it all are verified anew.
+const KNOWN_TOKENS: usize = 4096;
 
 impl Credentials {
     /// Without a token.
@@ -167,13 +171,13 @@ impl Admission {
         &self,
         credentials: &Credentials,
         token: Option<&str>,
-        last: &mut LastToken,
+        known: &mut KnownTokens,
         report: &Report,
     ) -> Result<(), Denial> {
         let named = report.csci_id;
         if !credentials.instances.contains(&named) {
             let subject = match (token, credentials.claims) {
-                (Some(token), _) => self.recall(token, last)?,
+                (Some(token), _) => self.recall(token, named, known)?,
                 (None, Some(claims)) => {
                     claims.check().map_err(|error| self.unauthenticated(error.to_string()))?
                 }
@@ -231,12 +235,18 @@ impl Admission {
         )))
     }
 
-    fn recall(&self, token: &str, last: &mut LastToken) -> Result<CsciId, Denial> {
-        let claims = match &last.0 {
-            Some((known, claims)) if known == token => *claims,
+    fn recall(&self, token: &str, named: CsciId, known: &mut KnownTokens) -> Result<CsciId, Denial> {
+        let KnownTokens(known) = known;
+        let claims = match known.get(&named) {
+            Some((same, claims)) if **same == *token => *claims,
             Some(_) | None => {
                 let claims = self.verify(token)?;
-                last.0 = Some((token.to_owned(), claims));
+                if claims.csci_id == named {
+                    if known.len() >= KNOWN_TOKENS && !known.contains_key(&named) {
+                        known.clear();
+                    }
+                    known.insert(named, (token.into(), claims));
+                }
                 claims
             }
         };

@@ -11,7 +11,7 @@ mod publisher;
 
 pub use publisher::{Proof, PublisherTarget, publish};
 
-use super::admission::{Admission, Credentials, Denial, LastToken};
+use super::admission::{Admission, Credentials, Denial, KnownTokens};
 use crate::Timing;
 use crate::answer::SIGNATURE;
 use crate::connect;
@@ -129,7 +129,7 @@ pub async fn collect(
     events: mpsc::Sender<BrokerEvent>,
 ) {
     let mut collector =
-        Collector { admission, counters, events, last: LastToken::default(), reason: String::new() };
+        Collector { admission, counters, events, known: KnownTokens::default(), reason: String::new() };
     let filter = format!("cats/v1/{}/+/report", target.site);
     while !collector.events.is_closed() {
         // What the files say from here on is a change.
@@ -180,7 +180,7 @@ struct Collector {
     admission: Arc<Admission>,
     counters: Arc<BrokerCounters>,
     events: mpsc::Sender<BrokerEvent>,
-    last: LastToken,
+    known: KnownTokens,
     reason: String,
 }
 
@@ -249,7 +249,7 @@ impl Collector {
                 .and_then(|signatory| admission.admit_signed(signatory, &report)),
             None => {
                 let nobody = Credentials::default();
-                admission.admit(&nobody, decoded.token.as_deref(), &mut self.last, &report)
+                admission.admit(&nobody, decoded.token.as_deref(), &mut self.known, &report)
             }
         };
         (Some(report.csci_id), admitted.map(|()| report))

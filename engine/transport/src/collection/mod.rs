@@ -5,6 +5,7 @@
 //! | `admission` | who may report what: certificates, tokens, and the services of each instance |
 //! | `server` | the listener of a C-SMA or of an instance |
 //! | `stream` | one stream of reports at a C-SMA |
+//! | `answers` | what goes back on it |
 //! | `reporter` | the instance's end of such a stream |
 //! | `rest` | the same over plain HTTP, at both ends |
 //! | `pull` | a C-SMA asks an instance |
@@ -15,9 +16,11 @@
 //! in each report. It reports for itself only, and for the services that the configuration gives it.
 //!
 //! Reports go to the owner as events on a bounded channel. Where the owner does not keep up, streams are not read, and
-//! HTTP/2's flow control holds the instances. Where an instance does not read its answers, it is disconnected.
+//! HTTP/2's flow control holds the instances. Nor are streams read whose answers are not: an instance that reads none for
+//! so long that it counts as silent is disconnected.
 
 mod admission;
+mod answers;
 mod broker;
 mod pull;
 mod reporter;
@@ -27,6 +30,7 @@ mod stream;
 mod subscription;
 
 pub use admission::{Admission, AdmissionCounters, Denial, Others, Permissions, Proofs};
+pub use answers::Answers;
 pub use broker::{
     BrokerCounters, BrokerEvent, BrokerTarget, Proof, PublisherTarget, SiteName, SiteNameError, collect,
     publish,
@@ -50,8 +54,12 @@ pub const TIMING: Timing = Timing {
     backoff_limit: Duration::from_secs(60),
 };
 
-/// Instructions, or reports, that wait for one peer at most.
+/// Reports that wait for one C-SMA at most.
 const QUEUE: usize = 1024;
+
+/// Instructions that wait for one instance at most, beside the answers to its reports: it may front ten thousands, each
+/// of which is asked again, or hears late what became of a report that had to wait.
+const INSTRUCTIONS: usize = 32_768;
 
 /// Words in one message at most.
 const BATCH: usize = 256;

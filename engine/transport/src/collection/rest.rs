@@ -10,7 +10,7 @@
 //! too large, or no JSON. 422: none taken in. 503: the owner does not answer in time.
 
 use super::QUEUE;
-use super::admission::{Credentials, Denial, LastToken};
+use super::admission::{Credentials, Denial, KnownTokens};
 use super::server::{CollectionEvent, Offer, Reader, Service, Subscriber, bearer};
 use crate::accept::Peer;
 use crate::answer::{SIGNATURE, document, problem, read_json, tagged, text};
@@ -107,13 +107,13 @@ fn judge(
     signatory: Option<CsciId>,
     decoded: Vec<DecodedReport>,
 ) -> (Vec<Report>, Vec<(Report, Denial)>) {
-    let mut last = LastToken::default();
+    let mut known = KnownTokens::default();
     let (mut reports, mut denials) = (Vec::new(), Vec::new());
     for DecodedReport { report, token, unknown_fields } in decoded {
         service.admission.unknown_fields(unknown_fields);
         let verdict = match signatory {
             Some(id) => service.admission.admit_signed(id, &report),
-            None => service.admission.admit(credentials, token.as_deref(), &mut last, &report),
+            None => service.admission.admit(credentials, token.as_deref(), &mut known, &report),
         };
         match verdict {
             Ok(()) => reports.push(report),

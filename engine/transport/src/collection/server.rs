@@ -1,9 +1,10 @@
 //! The listener of a C-SMA, and that of an instance.
 
 use super::admission::{Admission, Credentials, Denial};
+use super::answers::{Answers, Room, Said};
 use super::rest;
 use super::stream::Session;
-use super::{QUEUE, TIMING};
+use super::{INSTRUCTIONS, TIMING};
 use crate::Timing;
 use crate::accept::{Peer, Terms, accept};
 use crate::identity::Subject;
@@ -53,6 +54,8 @@ pub enum CollectionEvent {
         read: Instant,
         /// The reports.
         reports: Vec<Report>,
+        /// Takes the answers to them. As long as it is kept, less of the stream is read.
+        answers: Answers,
     },
     /// A stream is gone.
     Disconnected(ConnectionId),
@@ -132,13 +135,13 @@ pub struct Connection {
     pub instances: Vec<CsciId>,
     /// Where it is.
     pub peer: SocketAddr,
-    pub(super) instructions: mpsc::Sender<ReporterInstruction>,
+    pub(super) queue: mpsc::Sender<Said>,
 }
 
 impl Connection {
     /// Queues an instruction.
     pub fn send(&self, instruction: ReporterInstruction) -> Sent {
-        Sent::queue_for("instance", self.peer, &self.instructions, instruction)
+        Sent::queue_for("instance", self.peer, &self.queue, Said::Word(instruction))
     }
 }
 
@@ -268,10 +271,11 @@ impl Collection for Service {
         out.try_send(Ok(pb::ToReporter { message: Some(welcome) }))
             .map_err(|_| Status::internal("the stream is closed"))?;
         let id = ConnectionId(LAST.fetch_add(1, Ordering::Relaxed));
-        let (instructions, queue) = mpsc::channel(QUEUE);
+        let (queue, said) = mpsc::channel(INSTRUCTIONS);
+        let room = Room::new(&queue);
         let claimed = credentials.claims.map(|claims| claims.csci_id);
         let instances = credentials.instances.iter().copied().chain(claimed).collect();
-        let connection = Connection { id, instances, peer: peer.address, instructions: instructions.clone() };
+        let connection = Connection { id, instances, peer: peer.address, queue };
         let session = Session {
             id,
             peer,
@@ -279,10 +283,9 @@ impl Collection for Service {
             pki: Arc::clone(&self.pki),
             admission: Arc::clone(&self.admission),
             events: self.events.clone(),
-            // Refusals of what never reaches the owner; weak, so that the owner alone keeps the stream.
-            instructions: instructions.downgrade(),
+            room,
         };
-        tokio::spawn(session.run(request.into_inner(), connection, queue, out, self.timing));
+        tokio::spawn(session.run(request.into_inner(), connection, said, out, self.timing));
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 

@@ -1,17 +1,22 @@
 //! One stream of reports at a C-SMA.
 
 use super::BATCH;
-use super::admission::{Admission, Credentials, Denial, LastToken};
+use super::admission::{Admission, Credentials, Denial, KnownTokens};
+use super::answers::{Room, Said};
 use super::server::{CollectionEvent, Connection, ConnectionId, Source, tell};
 use crate::Timing;
 use crate::accept::Peer;
 use crate::pki::Pki;
 use crate::revocation::revoked;
+use crate::sent::Sent;
 use cats_engine_types::{CsciId, Freshness, Report, ReporterInstruction};
 use cats_engine_wire::metrics as pb;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 use tokio::sync::mpsc;
+use tokio_stream::{Stream, StreamExt};
 use tonic::{Status, Streaming};
 
 /// What a report costs that is refused here, before it reaches the owner. One that is not gives one back.
@@ -27,7 +32,7 @@ pub(super) struct Session {
     pub(super) pki: Arc<Pki>,
     pub(super) admission: Arc<Admission>,
     pub(super) events: mpsc::Sender<CollectionEvent>,
-    pub(super) instructions: mpsc::WeakSender<ReporterInstruction>,
+    pub(super) room: Room,
 }
 
 impl Session {
@@ -35,7 +40,7 @@ impl Session {
         self,
         incoming: Streaming<pb::FromReporter>,
         connection: Connection,
-        queue: mpsc::Receiver<ReporterInstruction>,
+        said: mpsc::Receiver<Said>,
         out: mpsc::Sender<Result<pb::ToReporter, Status>>,
         timing: Timing,
     ) {
@@ -46,7 +51,7 @@ impl Session {
         tracing::debug!(peer = %self.peer.address, identities = %self.credentials.identities, "instance connected");
         let end = tokio::select! {
             end = self.receive(incoming, timing) => end,
-            end = write(queue, &out, timing) => end,
+            end = write(said, &out, timing) => end,
             end = revoked(&self.pki, &self.peer) => end,
         };
         tracing::debug!(peer = %self.peer.address, reason = %end.message(), "instance disconnected");
@@ -56,112 +61,168 @@ impl Session {
 
     /// Reads until the stream ends, which gives the status that the peer gets.
     async fn receive(&self, mut incoming: Streaming<pb::FromReporter>, timing: Timing) -> Status {
-        use pb::from_reporter::Message;
-        let mut last = LastToken::default();
-        let mut strain = 0_u32;
+        let mut judge = Judge { session: self, known: KnownTokens::default(), strain: 0 };
         loop {
-            let message = match tokio::time::timeout(timing.silence, incoming.message()).await {
-                Ok(Ok(Some(message))) => message.message,
-                Ok(Ok(None)) => return Status::ok("the instance closed the stream"),
-                Ok(Err(status)) => return status,
+            let first = match tokio::time::timeout(timing.silence, incoming.next()).await {
+                Ok(first) => first,
                 Err(_) => return Status::deadline_exceeded("the instance is silent"),
             };
-            // An unknown kind of message comes from a newer release.
-            let Some(Message::Reports(batch)) = message else { continue };
             let read = Instant::now();
-            let mut reports = Vec::with_capacity(batch.reports.len());
-            for message in batch.reports {
-                match self.judge(message, &mut last) {
-                    Ok(report) => {
-                        strain = strain.saturating_sub(1);
-                        reports.push(report);
-                    }
-                    Err((place, denial)) => {
-                        strain += REFUSED;
-                        if let Err(status) = self.refuse(place, denial, strain) {
-                            return status;
-                        }
-                    }
+            let mut judged = Judged::default();
+            let mut end = judge.take(first, &mut judged).err();
+            // What has come by now goes on together: with many small messages, each costs little more than its octets.
+            while end.is_none() && judged.count() < BATCH {
+                match std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut incoming).poll_next(cx))).await {
+                    Poll::Ready(next) => end = judge.take(next, &mut judged).err(),
+                    Poll::Pending => break,
                 }
             }
-            if reports.is_empty() {
-                continue;
+            if let Err(status) = self.hand_over(judged, read).await {
+                return status;
             }
-            let event = CollectionEvent::Reports { source: Source::Stream(self.id), read, reports };
-            if self.events.send(event).await.is_err() {
-                return Status::unavailable("the metric agent stops");
+            if let Some(end) = end {
+                return end;
             }
         }
     }
 
+    /// Says what is refused, and hands the other reports to the owner, when there is room for the answers.
+    async fn hand_over(&self, judged: Judged, read: Instant) -> Result<(), Status> {
+        let gone = || Status::aborted("the metric agent let the instance go");
+        let Judged { reports, refused } = judged;
+        if !refused.is_empty() {
+            let mut answers = self.room.take(refused.len()).await.ok_or_else(gone)?;
+            refused.into_iter().for_each(|refusal| answers.add(refusal));
+            if answers.send() == Sent::Gone {
+                return Err(Status::resource_exhausted("the instance does not read what it is told"));
+            }
+        }
+        if reports.is_empty() {
+            return Ok(());
+        }
+        let answers = self.room.take(reports.len()).await.ok_or_else(gone)?;
+        let event = CollectionEvent::Reports { source: Source::Stream(self.id), read, reports, answers };
+        self.events.send(event).await.map_err(|_| Status::unavailable("the metric agent stops"))
+    }
+}
+
+/// Reports that came together.
+#[derive(Default)]
+struct Judged {
+    reports: Vec<Report>,
+    /// What is said of those that the owner does not get.
+    refused: Vec<ReporterInstruction>,
+}
+
+impl Judged {
+    fn count(&self) -> usize {
+        self.reports.len() + self.refused.len()
+    }
+}
+
+/// Judges the reports of one stream.
+struct Judge<'s> {
+    session: &'s Session,
+    known: KnownTokens,
+    strain: u32,
+}
+
+impl Judge<'_> {
+    /// Takes the next message. The error ends the stream.
+    fn take(
+        &mut self,
+        next: Option<Result<pb::FromReporter, Status>>,
+        judged: &mut Judged,
+    ) -> Result<(), Status> {
+        use pb::from_reporter::Message;
+        let message = next.ok_or_else(|| Status::ok("the instance closed the stream"))??.message;
+        // An unknown kind of message comes from a newer release.
+        let Some(Message::Reports(batch)) = message else { return Ok(()) };
+        for message in batch.reports {
+            match self.judge(message) {
+                Ok(report) => {
+                    self.strain = self.strain.saturating_sub(1);
+                    judged.reports.push(report);
+                }
+                Err((place, denial)) => {
+                    self.strain += REFUSED;
+                    judged.refused.push(self.refuse(place, denial)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The report of a message, or which report it is not, and why.
-    fn judge(
-        &self,
-        mut message: pb::Report,
-        last: &mut LastToken,
-    ) -> Result<Report, (Option<(CsciId, Freshness)>, Denial)> {
+    fn judge(&mut self, mut message: pb::Report) -> Result<Report, (Option<(CsciId, Freshness)>, Denial)> {
+        let Session { admission, credentials, .. } = self.session;
         let token = message.token.take();
         let place = message.csci_id.clone().and_then(|id| CsciId::try_from(id).ok()).zip(message.freshness);
         let place = place.map(|(id, at)| (id, Freshness { epoch: at.epoch, sequence: at.sequence }));
-        let report = Report::try_from(message)
-            .map_err(|error| (place, self.admission.malformed(error.to_string())))?;
-        self.admission
-            .admit(&self.credentials, token.as_deref(), last, &report)
+        let report =
+            Report::try_from(message).map_err(|error| (place, admission.malformed(error.to_string())))?;
+        admission
+            .admit(credentials, token.as_deref(), &mut self.known, &report)
             .map_err(|denial| (place, denial))?;
         Ok(report)
     }
 
-    /// Tells the sender. One that sends nothing else than what is refused is let go.
-    fn refuse(&self, place: Option<(CsciId, Freshness)>, denial: Denial, strain: u32) -> Result<(), Status> {
+    /// What the sender is told. One that sends nothing else than what is refused is let go.
+    fn refuse(
+        &self,
+        place: Option<(CsciId, Freshness)>,
+        denial: Denial,
+    ) -> Result<ReporterInstruction, Status> {
         let claimed = place.map(|(id, _)| id);
-        tell(&self.events, self.peer.address.to_string(), claimed, denial.clone());
+        tell(&self.session.events, self.session.peer.address.to_string(), claimed, denial.clone());
         let Some((csci_id, freshness)) = place else {
             return Err(Status::invalid_argument(denial.to_string()));
         };
-        if strain >= PATIENCE {
+        if self.strain >= PATIENCE {
             return Err(Status::permission_denied(format!(
                 "too many reports are refused, the last one because {denial}"
             )));
         }
-        let instruction = ReporterInstruction::Reject {
-            csci_id,
-            freshness,
-            reason: denial.rejection(),
-            detail: denial.to_string(),
-        };
-        match self.instructions.upgrade() {
-            Some(instructions) if instructions.try_send(instruction).is_ok() => Ok(()),
-            Some(_) => Err(Status::resource_exhausted("the instance does not read its answers")),
-            None => Err(Status::aborted("the metric agent let the instance go")),
-        }
+        let (reason, detail) = (denial.rejection(), denial.to_string());
+        Ok(ReporterInstruction::Reject { csci_id, freshness, reason, detail })
     }
 }
 
 /// Sends what is queued until the owner drops the connection or the peer is gone.
 async fn write(
-    mut queue: mpsc::Receiver<ReporterInstruction>,
+    mut said: mpsc::Receiver<Said>,
     out: &mpsc::Sender<Result<pb::ToReporter, Status>>,
     timing: Timing,
 ) -> Status {
     use pb::to_reporter::Message;
-    let mut batch = Vec::with_capacity(BATCH);
+    let (mut batch, mut words) = (Vec::new(), Vec::new());
     loop {
-        let message = match tokio::time::timeout(timing.keepalive, queue.recv_many(&mut batch, BATCH)).await {
-            Ok(0) => return Status::aborted("the metric agent let the instance go"),
-            Ok(_) => {
-                batch.dedup_by(supersede);
-                let instructions = batch.iter().map(Into::into).collect();
-                Message::Instructions(pb::ReporterInstructions { instructions })
-            }
-            Err(_) => Message::Keepalive(pb::Keepalive {}),
-        };
-        batch.clear();
-        let sent = out.send(Ok(pb::ToReporter { message: Some(message) }));
-        match tokio::time::timeout(timing.silence, sent).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return Status::cancelled("the connection is gone"),
-            Err(_) => return Status::deadline_exceeded("the instance does not read"),
+        let queued = tokio::time::timeout(timing.keepalive, said.recv_many(&mut batch, BATCH)).await;
+        if queued == Ok(0) {
+            return Status::aborted("the metric agent let the instance go");
         }
+        // Kept until the words are written.
+        let rooms: Vec<_> = batch.drain(..).filter_map(|said: Said| said.into_words(&mut words)).collect();
+        words.dedup_by(supersede);
+        let instructions = words.chunks(BATCH).map(|words| {
+            let instructions = words.iter().map(Into::into).collect();
+            Message::Instructions(pb::ReporterInstructions { instructions })
+        });
+        let keepalive = queued.is_err().then_some(Message::Keepalive(pb::Keepalive {}));
+        for message in instructions.chain(keepalive) {
+            let sent = out.send(Ok(pb::ToReporter { message: Some(message) }));
+            match tokio::time::timeout(timing.silence, sent).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Status::cancelled("the connection is gone"),
+                Err(_) => return Status::deadline_exceeded("the instance does not read"),
+            }
+        }
+        words.clear();
+        if queued.is_err() {
+            // Most streams are quiet most of the time, and there are many.
+            (batch, words) = (Vec::new(), Vec::new());
+        }
+        drop(rooms);
     }
 }
 

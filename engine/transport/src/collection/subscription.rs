@@ -1,6 +1,6 @@
 //! A C-SMA listens to the reports of an instance as server-sent events, for instances that cannot connect (SMA-1).
 
-use super::admission::{Admission, Credentials, LastToken};
+use super::admission::{Admission, Credentials, KnownTokens};
 use crate::Timing;
 use crate::connect;
 use crate::http;
@@ -117,7 +117,7 @@ async fn listen(
     events: &mpsc::Sender<SubscriptionEvent>,
 ) -> String {
     let mut parser = Parser::default();
-    let mut last = LastToken::default();
+    let mut known = KnownTokens::default();
     let credentials = Credentials::of(Arc::new(Identities::of_instance(target.csci_id)));
     loop {
         let frame = match tokio::time::timeout(target.timing.silence, body.frame()).await {
@@ -132,7 +132,7 @@ async fn listen(
             Err(reason) => return reason,
         };
         for document in documents {
-            match judge(target, &credentials, &mut last, &document) {
+            match judge(target, &credentials, &mut known, &document) {
                 Ok(report) => {
                     if events.send(SubscriptionEvent::Report(report)).await.is_err() {
                         return "nobody listens".to_owned();
@@ -150,7 +150,7 @@ async fn listen(
 fn judge(
     target: &SubscriptionTarget,
     credentials: &Credentials,
-    last: &mut LastToken,
+    known: &mut KnownTokens,
     document: &[u8],
 ) -> Result<Report, String> {
     let admission = &target.admission;
@@ -158,7 +158,7 @@ fn judge(
         decode_report(document).map_err(|error| admission.malformed(error.to_string()).to_string())?;
     admission.unknown_fields(decoded.unknown_fields);
     admission
-        .admit(credentials, decoded.token.as_deref(), last, &decoded.report)
+        .admit(credentials, decoded.token.as_deref(), known, &decoded.report)
         .map_err(|denial| denial.to_string())?;
     Ok(decoded.report)
 }

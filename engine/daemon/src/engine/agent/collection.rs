@@ -5,7 +5,8 @@ use crate::engine::{Engine, Now};
 use crate::plane::Plane;
 use cats_engine_core::sma::{AuthenticationFailure, MetricsView, Refusal, SciView, Taken};
 use cats_engine_transport::collection::{
-    BrokerEvent, CollectionEvent, Connection, ConnectionId, Denial, PullError, Source, SubscriptionEvent,
+    Answers as Words, BrokerEvent, CollectionEvent, Connection, ConnectionId, Denial, PullError, Source,
+    SubscriptionEvent,
 };
 use cats_engine_transport::control_plane::Sent;
 use cats_engine_types::{
@@ -49,7 +50,7 @@ pub(super) struct Batch {
 #[derive(Debug)]
 enum Answers {
     /// Back over the stream, those to one instance together.
-    Stream(ConnectionId, Pending),
+    Stream(ConnectionId, Words, Pending),
     /// To a request that waits for all of them.
     Request(oneshot::Sender<Vec<ReporterInstruction>>, Vec<ReporterInstruction>),
 }
@@ -109,14 +110,17 @@ impl Reporters {
             self.disconnected(id);
         }
     }
+}
 
-    fn flush(&mut self, id: ConnectionId, pending: &mut Pending) {
-        let Pending { instance: Some(csci_id), taken, too_often } = std::mem::take(pending) else { return };
+impl Pending {
+    /// What is said when another instance's reports follow, or none.
+    fn flush(&mut self, words: &mut Words) {
+        let Pending { instance: Some(csci_id), taken, too_often } = std::mem::take(self) else { return };
         if let Some(freshness) = taken {
-            self.send_over(id, ReporterInstruction::Acknowledge { csci_id, freshness });
+            words.add(ReporterInstruction::Acknowledge { csci_id, freshness });
         }
         if let Some((freshness, refusal)) = too_often {
-            self.send_over(id, reject(csci_id, freshness, &refusal));
+            words.add(reject(csci_id, freshness, &refusal));
         }
     }
 }
@@ -134,9 +138,9 @@ impl Answers {
         outcome: Result<Taken, Refusal>,
     ) {
         match self {
-            Self::Stream(id, pending) => {
+            Self::Stream(id, words, pending) => {
                 if pending.instance != Some(csci_id) {
-                    reporters.flush(*id, pending);
+                    pending.flush(words);
                     reporters.heard(*id, csci_id);
                     pending.instance = Some(csci_id);
                 }
@@ -145,7 +149,7 @@ impl Answers {
                     Err(refusal) if refusal.rejection() == Rejection::TooOften => {
                         pending.too_often = Some((freshness, refusal));
                     }
-                    Err(refusal) => reporters.send_over(*id, reject(csci_id, freshness, &refusal)),
+                    Err(refusal) => words.add(reject(csci_id, freshness, &refusal)),
                 }
             }
             Self::Request(_, answers) => answers.push(match outcome {
@@ -157,7 +161,12 @@ impl Answers {
 
     fn finish(self, reporters: &mut Reporters) {
         match self {
-            Self::Stream(id, mut pending) => reporters.flush(id, &mut pending),
+            Self::Stream(id, mut words, mut pending) => {
+                pending.flush(&mut words);
+                if words.send() == Sent::Gone {
+                    reporters.disconnected(id);
+                }
+            }
             // Who no longer waits needs no answer.
             Self::Request(answer, answers) => drop(answer.send(answers)),
         }
@@ -203,8 +212,8 @@ impl<P: Plane> Engine<P> {
         match event {
             CollectionEvent::Connected(connection) => role.reporters.connected(connection),
             CollectionEvent::Disconnected(id) => role.reporters.disconnected(id),
-            CollectionEvent::Reports { source: Source::Stream(id), read, reports } => {
-                let answers = Answers::Stream(id, Pending::default());
+            CollectionEvent::Reports { source: Source::Stream(id), read, reports, answers } => {
+                let answers = Answers::Stream(id, answers, Pending::default());
                 role.batch = Some(Batch { read, reports: reports.into_iter(), answers });
                 self.take_reports(now);
             }
