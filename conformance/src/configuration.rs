@@ -250,7 +250,8 @@ fn topology() -> String {
     )
 }
 
-pub(crate) fn system(files: &NodeFiles) -> String {
+/// The certificates of a node.
+pub fn system(files: &NodeFiles) -> String {
     format!(
         "<system xmlns=\"urn:catsd:yang:cats-system\"><certificates><authority>{}</authority>\
          <certificate>{}</certificate><private-key>{}</private-key></certificates></system>",

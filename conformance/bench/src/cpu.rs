@@ -23,6 +23,12 @@ pub(crate) fn threads(process: u32) -> Result<Vec<i32>, String> {
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
+/// CPU time that all threads of a process have had, ns.
+pub(crate) fn of_process(process: u32) -> Result<u64, String> {
+    let of_thread = |thread| nanos(&format!("/proc/{process}/task/{thread}/schedstat"));
+    threads(process)?.into_iter().map(of_thread).sum()
+}
+
 /// CPU time of a thread by its file `schedstat`, ns.
 pub(crate) fn nanos(file: &str) -> Result<u64, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;

@@ -8,7 +8,6 @@ mod cpu;
 mod datapath;
 mod figure;
 mod netconf;
-#[cfg(test)]
 mod sma;
 
 use clap::Parser;
@@ -17,8 +16,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The groups of figures, in the order in which they are measured.
-const GROUPS: &[(&str, Measure)] =
-    &[("netconf", netconf::measure), ("cps", cps::measure), ("datapath", datapath::measure)];
+const GROUPS: &[(&str, Measure)] = &[
+    ("netconf", netconf::measure),
+    ("sma", sma::measure),
+    ("cps", cps::measure),
+    ("datapath", datapath::measure),
+];
 
 /// Measures one group; the error says what could not be set up.
 type Measure = fn(&Settings) -> Result<Vec<Figure>, String>;

@@ -1,7 +1,7 @@
 //! The deployments with the real daemons, configured for a load: limits that protect from one client are lifted, the
 //! instances have slots for all flows, and the daemons that are measured run on CPU 1 alone.
 
-use crate::cpu::{pin_process, threads};
+use crate::cpu::{of_process, pin_process};
 use cats_conformance::configuration::{Metric, cats, metrics};
 use cats_conformance::deployment::{AllInOne, FourNodes};
 use cats_conformance::lab::Lab;
@@ -94,9 +94,7 @@ impl Bed {
     pub(super) fn cpu_seconds(&self) -> Result<f64, String> {
         let mut nanos = 0;
         for process in self.processes()? {
-            for thread in threads(process)? {
-                nanos += crate::cpu::nanos(&format!("/proc/{process}/task/{thread}/schedstat"))?;
-            }
+            nanos += of_process(process)?;
         }
         #[allow(clippy::cast_precision_loss)] // far below 2^52
         let seconds = nanos as f64 / 1e9;

@@ -172,12 +172,15 @@ impl Owner {
             CollectionEvent::Disconnected(id) => {
                 self.connections.remove(&id);
             }
-            CollectionEvent::Reports { source: Source::Stream(id), reports, .. } => {
+            CollectionEvent::Reports { source: Source::Stream(id), reports, mut answers, .. } => {
                 for report in &reports {
                     self.speaks.insert(report.csci_id, id);
                 }
-                let answers = self.judge(reports);
-                self.answer(id, answers);
+                for answer in self.judge(reports) {
+                    answers.add(answer);
+                }
+                // Who is gone needs none.
+                let _ = answers.send();
             }
             CollectionEvent::Posted { reports, answer, .. } => drop(answer.send(self.judge(reports))),
             CollectionEvent::Queried { answer, .. } => drop(answer.send(None)),
