@@ -48,7 +48,7 @@ impl Echo {
         let doing = "starting the echo";
         let config = Arc::new(config(files)?);
         let (stop, stopped) = oneshot::channel();
-        let (told, address) = std::sync::mpsc::channel();
+        let (told, address) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::spawn(move || {
             let file = format!("/proc/self/task/{}/schedstat", rustix::thread::gettid().as_raw_nonzero());
             let served = crate::cpu::pin(None, cpu).and_then(|()| {
