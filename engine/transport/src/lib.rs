@@ -19,6 +19,7 @@ mod answer;
 pub mod collection;
 mod connect;
 pub mod control_plane;
+mod file;
 mod http;
 mod identity;
 pub mod keys;

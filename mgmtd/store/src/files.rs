@@ -13,7 +13,8 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     result.map_err(StoreError::io("create the state directory", dir))
 }
 
-/// The content of a file, or nothing if there is none.
+/// The content of a file, or nothing if there is none. A link that leads to none, as to a file system that is not mounted,
+/// is a fault.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     let whole = plain(OpenOptions::new().read(true), path).and_then(|mut file| {
         let mut bytes = Vec::new();
@@ -21,7 +22,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     });
     match whole {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => Ok(None),
         Err(error) => Err(StoreError::io("read", path)(error)),
     }
 }
@@ -38,6 +39,7 @@ pub(crate) fn plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> 
 /// Replaces `path` by a file of these parts. A crash leaves the old file or the new one.
 pub(crate) fn replace(path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
     let new = beside(path);
+    remove_unfinished(path)?;
     let mut file = create(&new).map_err(StoreError::io("create", &new))?;
     for part in parts {
         file.write_all(part).map_err(StoreError::io("write", &new))?;
@@ -47,7 +49,8 @@ pub(crate) fn replace(path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
     sync_parent(path)
 }
 
-/// Removes what a crash in [`replace`] may have left.
+/// Removes what a crash in [`replace`] may have left, or whatever else has its name: to open a pipe waits for its other
+/// end.
 pub(crate) fn remove_unfinished(path: &Path) -> Result<(), StoreError> {
     let new = beside(path);
     match fs::remove_file(&new) {
@@ -65,7 +68,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 fn create(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn sync_parent(path: &Path) -> Result<(), StoreError> {

@@ -214,6 +214,34 @@ fn a_pipe_in_place_of_a_file_is_refused_with_its_name_and_not_waited_for() {
     }
 }
 
+/// What it led to may be on a file system that is not mounted yet: to begin anew would lose the configuration.
+#[test]
+fn a_link_that_leads_nowhere_in_place_of_a_file_is_refused_and_kept() {
+    for name in [JOURNAL, SNAPSHOT] {
+        let (_dir, path) = filled(1);
+        let file = path.join(name);
+        let _ = fs::remove_file(&file);
+        std::os::unix::fs::symlink("/nonexistent/file", &file).unwrap();
+        let refused = open(&path).unwrap_err().to_string();
+        assert!(refused.contains(name), "{refused}");
+        assert!(file.is_symlink());
+    }
+}
+
+/// Somebody put it there while the daemon ran.
+#[test]
+fn a_pipe_in_the_way_of_a_compaction_is_removed_and_not_waited_for() {
+    let (_dir, path) = filled(1);
+    let mut store = open(&path).unwrap().store;
+    for name in [JOURNAL, SNAPSHOT] {
+        let beside = path.join(format!("{name}.new"));
+        assert!(std::process::Command::new("mkfifo").arg(&beside).status().unwrap().success());
+    }
+    store.compact(&modules(), b"{}", None).unwrap();
+    drop(store);
+    assert!(open(&path).unwrap().snapshot.is_some());
+}
+
 #[test]
 fn a_pipe_in_place_of_the_history_is_a_history_that_cannot_be_opened() {
     let (_dir, path) = filled(1);

@@ -159,13 +159,16 @@ impl Kind {
     }
 }
 
-/// None when there is no file.
+/// None when there is no file. A link that leads to none is a fault: a new key would be another host's to those who know
+/// the old one.
 fn load(state_dir: &Path, kind: Kind) -> Result<Option<PrivateKey>, HostKeyError> {
     let path = state_dir.join(kind.file());
     let at = |error| HostKeyError::File { path: path.clone(), error };
     let mut file = match plain(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+            return Ok(None);
+        }
         Err(error) => return Err(at(error)),
     };
     let mode = file.metadata().map_err(at)?.mode() & 0o777;
@@ -284,6 +287,16 @@ mod tests {
         assert!(refused.contains("ssh_host_ecdsa_key") && refused.contains("no plain file"), "{refused}");
         let keys = crate::read_authorized_keys(&path).unwrap_err().to_string();
         assert!(keys.contains("no plain file"), "{keys}");
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_in_place_of_a_key_is_no_reason_to_make_another_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(Kind::Ed25519.file());
+        std::os::unix::fs::symlink("/nonexistent/key", &path).unwrap();
+        let refused = HostKeys::load_or_create(dir.path()).err().unwrap().to_string();
+        assert!(refused.contains("ssh_host_ed25519_key"), "{refused}");
+        assert!(path.is_symlink());
     }
 
     /// What is said of a state directory with this in the file of the Ed25519 key.

@@ -84,11 +84,7 @@ impl VerifyingMaterial {
 }
 
 fn contents(file: &Path) -> Result<Vec<u8>, String> {
-    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if size > FILE {
-        return Err(format!("it has {size} octets; a key has at most {FILE}"));
-    }
-    std::fs::read(file).map_err(|error| error.to_string())
+    crate::file::read_up_to(file, FILE).map_err(|error| error.to_string())
 }
 
 fn public(octets: &[u8]) -> Result<UnparsedPublicKey<Vec<u8>>, String> {

@@ -144,7 +144,7 @@ fn sections<T: PemObject>(file: &PathBuf, what: &str) -> Result<Vec<T>, PkiError
 }
 
 fn read(file: &PathBuf) -> Result<Vec<u8>, PkiError> {
-    std::fs::read(file).map_err(|error| PkiError::Read { file: file.clone(), error: error.to_string() })
+    crate::file::read(file).map_err(|error| PkiError::Read { file: file.clone(), error: error.to_string() })
 }
 
 fn pem(file: &Path, problem: String) -> PkiError {

@@ -20,6 +20,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Octets of a token at most.
 const LIMIT: usize = 8 << 10;
 
+/// Octets of a key file at most.
+const FILE: u64 = 64 << 10;
+
 /// Octets of a secret at least.
 const SECRET: usize = 32;
 
@@ -223,7 +226,7 @@ impl Claims {
 }
 
 fn read(key: &TokenKey) -> Result<DecodingKey, String> {
-    let octets = std::fs::read(&key.file).map_err(|error| error.to_string())?;
+    let octets = crate::file::read_up_to(&key.file, FILE).map_err(|error| error.to_string())?;
     let words = |error: jsonwebtoken::errors::Error| error.to_string();
     match key.algorithm {
         TokenAlgorithm::EdDsa => DecodingKey::from_ed_pem(&octets).map_err(words),
