@@ -13,6 +13,7 @@ mod input;
 mod json;
 mod laws;
 mod paths;
+mod pcep;
 mod rpc;
 mod schema;
 mod session;
@@ -24,6 +25,7 @@ pub use filter::filter;
 pub use framing::framing;
 pub use json::json;
 pub use paths::paths;
+pub use pcep::{pcep_message, pcep_object, pcep_tlv};
 pub use rpc::rpc;
 pub use session::session;
 pub use validate::validate;
@@ -39,6 +41,9 @@ pub const TARGETS: &[Target] = &[
     ("framing", framing),
     ("json", json),
     ("paths", paths),
+    ("pcep_message", pcep_message),
+    ("pcep_object", pcep_object),
+    ("pcep_tlv", pcep_tlv),
     ("rpc", rpc),
     ("session", session),
     ("validate", validate),

@@ -74,6 +74,21 @@ fn paths_and_values_are_their_own_canonical_form() {
 }
 
 #[test]
+fn pcep_messages_are_encoded_as_they_came() {
+    replay("pcep_message");
+}
+
+#[test]
+fn pcep_objects_are_encoded_as_they_came() {
+    replay("pcep_object");
+}
+
+#[test]
+fn pcep_tlvs_are_encoded_as_they_came() {
+    replay("pcep_tlv");
+}
+
+#[test]
 fn requests_and_replies_mean_the_same_when_read_again() {
     replay("rpc");
 }
