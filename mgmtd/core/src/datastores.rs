@@ -217,7 +217,7 @@ impl Core {
         let Some(commit) = self.on_their_way().find(holds) else { return Ok(()) };
         Err(vec![match commit.cause.session() {
             Some(session) => {
-                lock_denied(target, session.0, "is committing and holds it until then: it is in use")
+                lock_denied(target, session.0, "is committing, and until that is done has the use")
             }
             None => lock_denied(target, 0, "a confirmed commit is being taken back: retry when it is done"),
         }])

@@ -161,7 +161,14 @@ impl Sessions {
                 self.locks.remove(&datastore);
                 Ok(())
             }
-            Some(held) => Err(lock_denied(datastore, held.by.0, "holds the lock, and only it can unlock")),
+            Some(held) => {
+                let message = format!(
+                    "<{}> is locked by session {}, and only that one can unlock it",
+                    datastore.name(),
+                    held.by
+                );
+                Err(Error::protocol(ErrorTag::LockDenied, message).with(ErrorInfo::SessionId(held.by.0)))
+            }
             None => Err(not_locked(datastore)),
         }
     }

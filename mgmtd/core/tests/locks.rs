@@ -150,6 +150,8 @@ fn only_the_holder_can_unlock() {
     node.ok(a, lock(Running));
     let denied = node.refused(b, unlock(Running));
     assert_eq!((denied.tag, holder(&denied)), (ErrorTag::LockDenied, Some(a.0)));
+    let told = format!("<running> is locked by session {a}, and only that one can unlock it");
+    assert_eq!(denied.message, told);
     node.ok(a, unlock(Running));
 }
 
