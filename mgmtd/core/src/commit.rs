@@ -38,6 +38,8 @@ pub(crate) struct Commit {
     pub(crate) decided_us: u64,
     /// The private candidate before.
     pub(crate) before: Before,
+    /// What running takes with `input`, where that was counted.
+    pub(crate) bytes: Option<usize>,
 }
 
 /// Where a commit comes from, and who waits for its outcome.
@@ -205,8 +207,8 @@ impl Commit {
         // No output has this ticket, so nothing but the next step changes it.
         let stage = Stage::Validating(Ticket(0));
         let input = new.clone();
-        let (closes, decided_us, then, before) = (false, 0, None, None);
-        Self { cause, revision, input, new, changes, stage, then, closes, decided_us, before }
+        let (closes, decided_us, then, before, bytes) = (false, 0, None, None, None);
+        Self { cause, revision, input, new, changes, stage, then, closes, decided_us, before, bytes }
     }
 
     pub(crate) fn record(&self) -> CommitRecord {

@@ -76,8 +76,8 @@ impl Core {
             return Ok(self.commit_nothing(cause, now));
         }
         self.access(session).may_change(&tip, &candidate)?;
-        self.running_may_become(&candidate)?;
-        self.begin(cause, candidate);
+        let bytes = self.running_may_become(&candidate)?;
+        self.begin(cause, candidate, bytes);
         Ok(None)
     }
 
@@ -93,17 +93,18 @@ impl Core {
             self.answer(Answer { session, result, before: None });
             return Ok(None);
         }
-        self.running_may_become(&new)?;
+        let bytes = self.running_may_become(&new)?;
         let cause = Cause::Running { session, by: self.author(session), errors };
-        self.begin(cause, new);
+        self.begin(cause, new, bytes);
         Ok(None)
     }
 
-    fn begin(&mut self, cause: Cause, new: Tree) {
+    fn begin(&mut self, cause: Cause, new: Tree, bytes: usize) {
         let ticket = self.ticket();
         let (revision, base) = (self.tip().0 + 1, self.tip().1.clone());
         let mut commit = Commit::new(cause, revision, new.clone(), Arc::default());
         commit.stage = Stage::Validating(ticket);
+        commit.bytes = Some(bytes);
         self.commit = Some(commit);
         self.outputs.push_back(Output::Validate { ticket, base, new });
     }
@@ -211,7 +212,9 @@ impl Core {
             // A candidate without changes of its own goes along.
             let follows = !cause.reads_candidate() && self.candidate == self.running;
             self.revision = commit.revision;
-            self.running_bytes = self.running_bytes_with(&commit.new);
+            // As counted before, unless validation removed something.
+            let counted = commit.bytes.filter(|_| commit.new.ptr_eq(&commit.input));
+            self.running_bytes = counted.unwrap_or_else(|| self.running_bytes_with(&commit.new));
             self.running = commit.new.clone();
             if follows {
                 self.candidate = self.running.clone();

@@ -113,12 +113,13 @@ impl Core {
         Ok(())
     }
 
-    /// May running become another one?
-    pub(crate) fn running_may_become(&self, new: &Tree) -> Result<(), Vec<Error>> {
-        if self.running_bytes_with(new) > self.space.running {
-            return Err(vec![refused("<running>", self.space.running, "delete what is not needed")]);
+    /// What running takes once it has become another one, if it may.
+    pub(crate) fn running_may_become(&self, new: &Tree) -> Result<usize, Vec<Error>> {
+        let bytes = self.running_bytes_with(new);
+        match bytes > self.space.running {
+            true => Err(vec![refused("<running>", self.space.running, "delete what is not needed")]),
+            false => Ok(bytes),
         }
-        Ok(())
     }
 
     /// What running would take as another tree.

@@ -19,7 +19,7 @@ use cats_mgmtd_transport::CallHomeStates;
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -211,6 +211,10 @@ pub(crate) struct Hub {
     engines: BTreeMap<ComponentId, mpsc::Sender<ToEngine>>,
     /// Inputs that follow from outputs which could not be carried out.
     failed: Vec<Input>,
+    /// What has happened and is not told yet, oldest first.
+    events: VecDeque<Event>,
+    /// The recorder has commits that the history lacks.
+    unkept: bool,
 }
 
 #[derive(Debug)]
@@ -234,6 +238,8 @@ impl Hub {
             sessions: BTreeMap::new(),
             engines: BTreeMap::new(),
             failed: Vec::new(),
+            events: VecDeque::new(),
+            unkept: false,
         }
     }
 
@@ -242,7 +248,7 @@ impl Hub {
     pub(crate) async fn run(mut self, mut inputs: mpsc::Receiver<Input>) {
         self.core.handle_keeping(self.rules.keeping(), now());
         self.core.handle_event_limits(self.rules.event_limits(), now());
-        self.drain();
+        self.settle().await;
         let mut stopping = false;
         loop {
             if stopping && !self.core.commit_in_flight() {
@@ -267,7 +273,7 @@ impl Hub {
                 // A worker ends early only by a bug of ours, and its answers would be waited for in vain.
                 () = self.workers.lost() => return,
             }
-            self.drain();
+            self.settle().await;
         }
         for (_, open) in std::mem::take(&mut self.sessions) {
             if let Some(kill) = open.kill {
@@ -304,7 +310,10 @@ impl Hub {
             }
             Input::Unreadable { session } => self.core.handle_unreadable(session),
             Input::Validated { ticket, verdict } => self.core.handle_validated(ticket, verdict, now),
-            Input::Recorded { ticket, result } => self.core.handle_recorded(ticket, result, now),
+            Input::Recorded { ticket, result } => {
+                self.unkept |= result.is_ok();
+                self.core.handle_recorded(ticket, result, now);
+            }
             Input::Fetched { ticket, result } => self.core.handle_fetched(ticket, result, now),
             Input::Stored { ticket, result } => self.core.handle_stored(ticket, result),
             Input::Recalled { ticket, result } => self.core.handle_recalled(ticket, result),
@@ -354,6 +363,22 @@ impl Hub {
             // Its connection went away meanwhile.
             self.sessions.remove(&opened.session);
             self.core.handle_dropped(opened.session, now);
+        }
+    }
+
+    /// Carries out all outputs. Nobody waits for what is told and kept of them, so sessions have their replies first.
+    async fn settle(&mut self) {
+        self.drain();
+        while self.unkept || !self.events.is_empty() {
+            tokio::task::yield_now().await;
+            for event in std::mem::take(&mut self.events) {
+                self.happened(event);
+            }
+            if std::mem::take(&mut self.unkept) {
+                // Where it finds no room, the next commit sees to it.
+                drop(self.workers.recorder.try_send(recorder::Job::Keep));
+            }
+            self.drain();
         }
     }
 
@@ -432,7 +457,7 @@ impl Hub {
                 }
             }
             Output::Keep { events, oldest } => self.keep(events, oldest),
-            Output::Event(event) => self.happened(event),
+            Output::Event(event) => self.events.push_back(event),
         }
     }
 

@@ -8,6 +8,7 @@ use cats_mgmtd_store::{About, Confirm, ModuleRevision, Record, Store, StoreError
 use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use tokio::sync::mpsc;
 
 /// Jobs that may wait beside one of each session: the core has one group of commits written at a time.
 const QUEUE: usize = 4;
+
+/// Groups that are durable and not in the history yet; with more, a group waits until they are.
+const UNKEPT: usize = 16;
 
 /// So many changes leave memory behind, once their undoing is written, that is worth giving back.
 const MANY: usize = 1_000;
@@ -27,6 +31,8 @@ const MEND: Duration = Duration::from_secs(60);
 pub(crate) enum Job {
     /// Make commits durable, all of them or none.
     Group { ticket: Ticket, group: Vec<Recorded> },
+    /// Have the history follow, now that those who wait for the group have their answers.
+    Keep,
     /// Try again to keep a history, when there is none.
     Mend,
     /// Make up configurations of revisions.
@@ -46,9 +52,10 @@ pub(crate) fn start(
 ) -> std::io::Result<(mpsc::Sender<Job>, JoinHandle<()>)> {
     let (sender, receiver) = mpsc::channel(sessions + QUEUE);
     tokio::spawn(remind(sender.downgrade()));
-    let thread = std::thread::Builder::new()
-        .name("recorder".to_owned())
-        .spawn(move || Recorder { store, archive, running, schema, boot, hub }.run(receiver))?;
+    let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || {
+        let unkept = VecDeque::new();
+        Recorder { store, archive, running, unkept, schema, boot, hub }.run(receiver);
+    })?;
     Ok((sender, thread))
 }
 
@@ -64,8 +71,10 @@ async fn remind(jobs: mpsc::WeakSender<Job>) {
 struct Recorder {
     store: Store,
     archive: Archive,
-    /// The configuration after the last commit.
+    /// The configuration after the last commit that was kept.
     running: Tree,
+    /// Groups that are durable and not in the history, oldest first.
+    unkept: VecDeque<Vec<(About, Recorded)>>,
     schema: Arc<Schema>,
     /// Names the time since the machine started.
     boot: String,
@@ -77,6 +86,7 @@ impl Recorder {
         while let Some(job) = jobs.blocking_recv() {
             match job {
                 Job::Group { ticket, group } => self.commit(ticket, group),
+                Job::Keep => self.keep_all(),
                 Job::Mend => self.mend(),
                 Job::Recall { ticket, revisions, running } => {
                     // Who asks may just have repaired it.
@@ -86,29 +96,37 @@ impl Recorder {
                 }
             }
         }
+        self.keep_all();
         self.archive.make_durable();
     }
 
     fn commit(&mut self, ticket: Ticket, group: Vec<Recorded>) {
-        let (about, result) = match self.record(&group) {
-            Ok(about) => (about, Ok(())),
-            Err(error) => (Vec::new(), Err(error)),
-        };
+        if self.unkept.len() >= UNKEPT {
+            self.keep_all();
+        }
+        let result = self.record(&group).map(|about| {
+            self.unkept.push_back(about.into_iter().zip(group).collect());
+        });
         // A hub that is gone waits for no answer.
         let _ = self.hub.blocking_send(Input::Recorded { ticket, result });
-        if about.is_empty() {
-            return;
-        }
-        let pending = group.last().and_then(|last| last.pending.clone());
-        let many = group.iter().map(|recorded| recorded.changes.changes.len()).sum::<usize>() >= MANY;
-        for (about, Recorded { changes, running, .. }) in about.iter().zip(group) {
-            if !changes.is_empty() {
-                self.keep(about, running);
+    }
+
+    /// Has the history, and all else that nobody waits for, follow the journal.
+    fn keep_all(&mut self) {
+        let Some((_, last)) = self.unkept.back().and_then(|group| group.last()) else { return };
+        let pending = last.pending.clone();
+        let mut changes = 0;
+        while let Some(group) = self.unkept.pop_front() {
+            for (about, recorded) in group {
+                changes += recorded.changes.changes.len();
+                if !recorded.changes.is_empty() {
+                    self.keep(&about, recorded.running);
+                }
             }
         }
         let folded = self.compact(pending.as_deref());
         // What they were about is freed by now.
-        if many || folded {
+        if changes >= MANY || folded {
             cats_yang_schema::return_memory();
         }
         if let Err(error) = self.store.make_room() {
@@ -126,7 +144,6 @@ impl Recorder {
         Ok(records.into_iter().map(|record| record.about).collect())
     }
 
-    /// Nobody waits for this: the commit is answered.
     fn keep(&mut self, about: &About, running: Tree) {
         let before = self.archive.oldest();
         self.archive.keep(about, &self.running, &running);
@@ -141,6 +158,12 @@ impl Recorder {
     }
 
     fn mend(&mut self) {
+        // It takes all that the journal has, so nothing may come a second time.
+        self.keep_all();
+        self.try_again();
+    }
+
+    fn try_again(&mut self) {
         if self.archive.mend(&self.store) {
             self.tell();
         }
@@ -157,7 +180,7 @@ impl Recorder {
         if !self.store.wants_compaction() {
             return false;
         }
-        self.mend();
+        self.try_again();
         if !self.archive.make_durable() {
             self.tell();
             return false;

@@ -17,12 +17,21 @@ const MARK: [u8; 4] = *b"CATR";
 
 /// A payload in its frame.
 pub(crate) fn encode(payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_le_bytes();
-    let mut framed = Vec::with_capacity(HEADER + payload.len());
+    encode_pieces(&[payload])
+}
+
+/// A payload that stands in pieces in its frame.
+pub(crate) fn encode_pieces(pieces: &[&[u8]]) -> Vec<u8> {
+    let size: usize = pieces.iter().map(|piece| piece.len()).sum();
+    let length = (size as u32).to_le_bytes();
+    let mut checked: Vec<&[u8]> = Vec::with_capacity(1 + pieces.len());
+    checked.push(&length);
+    checked.extend(pieces);
+    let mut framed = Vec::with_capacity(HEADER + size);
     framed.extend_from_slice(&MARK);
     framed.extend_from_slice(&length);
-    framed.extend_from_slice(&crc32c(&[&length, payload]).to_le_bytes());
-    framed.extend_from_slice(payload);
+    framed.extend_from_slice(&crc32c(&checked).to_le_bytes());
+    pieces.iter().for_each(|piece| framed.extend_from_slice(piece));
     framed
 }
 

@@ -141,32 +141,43 @@ impl Journal {
 
 /// The records in as few frames as possible.
 fn frames(group: &[Record]) -> Result<Vec<Vec<u8>>, StoreError> {
-    let mut payloads: Vec<Vec<u8>> = Vec::new();
-    // From the last one, since only the last one of a frame has none behind it.
-    let mut open: Option<Vec<Vec<u8>>> = None;
-    for record in group.iter().rev() {
-        let size = |parts: &Vec<Vec<u8>>| parts.iter().map(Vec::len).sum::<usize>();
-        let joined = record.encode(true)?;
-        match &mut open {
-            Some(parts) if size(parts) + joined.len() <= frame::MAX_PAYLOAD => parts.push(joined),
-            Some(_) | None => {
-                let alone = record.encode(false)?;
-                if alone.len() > frame::MAX_PAYLOAD {
-                    return Err(StoreError::TooBig { size: alone.len(), limit: frame::MAX_PAYLOAD });
-                }
-                payloads.extend(open.replace(vec![alone]).map(concatenated));
-            }
-        }
+    let mut frames = Vec::new();
+    let mut rest = group;
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(fitting(rest)?);
+        frames.push(frame_of(now)?);
+        rest = later;
     }
-    payloads.extend(open.map(concatenated));
-    Ok(payloads.iter().rev().map(|payload| frame::encode(payload)).collect())
+    Ok(frames)
 }
 
-fn concatenated(mut parts: Vec<Vec<u8>>) -> Vec<u8> {
-    parts.reverse();
-    match parts.len() {
-        1 => parts.pop().unwrap_or_default(),
-        _ => parts.concat(),
+/// How many of the first records one frame holds: at least one.
+fn fitting(records: &[Record]) -> Result<usize, StoreError> {
+    let (mut size, mut count) = (0, 0);
+    for record in records {
+        // The longer one of its two heads.
+        size += record.head(true)?.len() + record.body_len();
+        if size > frame::MAX_PAYLOAD {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count.max(1))
+}
+
+fn frame_of(records: &[Record]) -> Result<Vec<u8>, StoreError> {
+    let last = records.len().saturating_sub(1);
+    let heads = records.iter().enumerate().map(|(at, record)| record.head(at < last));
+    let heads: Vec<Vec<u8>> = heads.collect::<Result<_, _>>()?;
+    let pieces = heads.iter().zip(records).flat_map(|(head, record)| {
+        let [changes, undo] = record.body();
+        [head.as_slice(), changes, undo]
+    });
+    let pieces: Vec<&[u8]> = pieces.collect();
+    let size = pieces.iter().map(|piece| piece.len()).sum();
+    match size > frame::MAX_PAYLOAD {
+        true => Err(StoreError::TooBig { size, limit: frame::MAX_PAYLOAD }),
+        false => Ok(frame::encode_pieces(&pieces)),
     }
 }
 

@@ -153,16 +153,23 @@ impl Record {
         note || self.about.revision == last + 1
     }
 
-    /// Its bytes; `more` when another one follows in the same frame.
-    pub(crate) fn encode(&self, more: bool) -> Result<Vec<u8>, StoreError> {
-        let undo = self.pending.as_ref().map_or(&[][..], |pending| &pending.undo);
-        let size = more.then(|| self.changes.len() + undo.len());
+    /// Its head as it stands before the body; `more` when another record follows in the same frame.
+    pub(crate) fn head(&self, more: bool) -> Result<Vec<u8>, StoreError> {
+        let size = more.then(|| self.body_len());
         let confirm = self.pending.as_ref();
         let confirm =
-            confirm.map(|pending| PendingHead { confirm: pending.confirm.clone(), undo: undo.len() });
-        let mut payload = join(&RecordHead { about: self.about.clone(), size, confirm }, &self.changes)?;
-        payload.extend_from_slice(undo);
-        Ok(payload)
+            confirm.map(|pending| PendingHead { confirm: pending.confirm.clone(), undo: pending.undo.len() });
+        join(&RecordHead { about: self.about.clone(), size, confirm }, b"")
+    }
+
+    /// What stands behind the head.
+    pub(crate) fn body(&self) -> [&[u8]; 2] {
+        [&self.changes, self.pending.as_ref().map_or(&[], |pending| &pending.undo)]
+    }
+
+    /// Bytes of the body.
+    pub(crate) fn body_len(&self) -> usize {
+        self.body().iter().map(|part| part.len()).sum()
     }
 
     /// The records of a frame.

@@ -9,7 +9,7 @@ pub use patch::{PatchEdit, PatchOperation, PatchPlace};
 
 use crate::error::Error;
 use crate::json;
-use crate::path::InstancePath;
+use crate::path::{InstancePath, Siblings};
 use crate::schema::{NodeId, Schema};
 use crate::tree::{Branch, Tree};
 use crate::value::Value;
@@ -144,13 +144,14 @@ impl ChangeSet {
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn write_records(&self, schema: &Schema, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub fn write_records<W: fmt::Write + ?Sized>(&self, schema: &Schema, out: &mut W) -> fmt::Result {
         out.write_char('[')?;
+        let mut paths = Siblings::default();
         for (at, change) in self.changes.iter().enumerate() {
             if at > 0 {
                 out.write_char(',')?;
             }
-            record::write(schema, change, out)?;
+            record::write(schema, change, &mut paths, out)?;
         }
         out.write_char(']')
     }

@@ -38,11 +38,11 @@ fn member(schema: &Schema, id: NodeId, outer: Option<ModuleId>) -> String {
 ///
 /// # Errors
 /// Those of the sink.
-pub fn write_branch(
+pub fn write_branch<W: Write + ?Sized>(
     schema: &Schema,
     branch: &Branch,
     parent: Option<NodeId>,
-    out: &mut dyn Write,
+    out: &mut W,
 ) -> fmt::Result {
     let module = parent.map(|id| schema.node(id).module);
     out.write_char('{')?;
@@ -56,7 +56,12 @@ pub fn write_branch(
     out.write_char('}')
 }
 
-fn write_member(schema: &Schema, id: NodeId, outer: Option<ModuleId>, out: &mut dyn Write) -> fmt::Result {
+fn write_member<W: Write + ?Sized>(
+    schema: &Schema,
+    id: NodeId,
+    outer: Option<ModuleId>,
+    out: &mut W,
+) -> fmt::Result {
     let node = schema.node(id);
     out.write_char('"')?;
     if outer != Some(node.module) {
@@ -67,7 +72,7 @@ fn write_member(schema: &Schema, id: NodeId, outer: Option<ModuleId>, out: &mut 
     out.write_str("\":")
 }
 
-fn write_data(schema: &Schema, id: NodeId, data: &Data, out: &mut dyn Write) -> fmt::Result {
+fn write_data<W: Write + ?Sized>(schema: &Schema, id: NodeId, data: &Data, out: &mut W) -> fmt::Result {
     match data {
         Data::Leaf(value) => write_value(value, out),
         Data::Container(inner) => write_branch(schema, inner, Some(id), out),
@@ -79,10 +84,10 @@ fn write_data(schema: &Schema, id: NodeId, data: &Data, out: &mut dyn Write) -> 
     }
 }
 
-fn array<'a, K: 'a, V: 'a>(
+fn array<'a, K: 'a, V: 'a, W: Write + ?Sized>(
     items: impl Iterator<Item = (K, &'a V)>,
-    out: &mut dyn Write,
-    mut write: impl FnMut(&V, &mut dyn Write) -> fmt::Result,
+    out: &mut W,
+    mut write: impl FnMut(&V, &mut W) -> fmt::Result,
 ) -> fmt::Result {
     out.write_char('[')?;
     for (at, (_, item)) in items.enumerate() {
@@ -94,15 +99,26 @@ fn array<'a, K: 'a, V: 'a>(
     out.write_char(']')
 }
 
-pub(crate) fn write_value(value: &Value, out: &mut dyn Write) -> fmt::Result {
-    match value.as_str() {
-        Some(text) => write_text(text, out),
-        None => write!(out, "{}", value.to_json()),
+/// Writes what [`Value::to_json`] gives.
+pub(crate) fn write_value<W: Write + ?Sized>(value: &Value, out: &mut W) -> fmt::Result {
+    match value {
+        Value::Empty => out.write_str("[null]"),
+        Value::Bool(true) => out.write_str("true"),
+        Value::Bool(false) => out.write_str("false"),
+        Value::Int32(number) => write!(out, "{number}"),
+        Value::Uint32(number) => write!(out, "{number}"),
+        Value::Int64(_) | Value::Uint64(_) | Value::Decimal64 { .. } => write!(out, "\"{value}\""),
+        Value::String(text)
+        | Value::Enum(text)
+        | Value::Bits(text)
+        | Value::Identity(text)
+        | Value::Instance(text)
+        | Value::Binary(text) => write_text(text, out),
     }
 }
 
 /// Writes a string with its quotes.
-pub(crate) fn write_text(text: &str, out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn write_text<W: Write + ?Sized>(text: &str, out: &mut W) -> fmt::Result {
     if text.bytes().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')) {
         return write!(out, "{}", Json::from(text));
     }

@@ -159,13 +159,7 @@ impl InstancePath {
         let mut out = String::with_capacity(64);
         let mut module = None;
         for step in &self.steps {
-            push_step(&mut out, schema, step, &mut |out, id: ModuleId| {
-                if module != Some(id) {
-                    out.push_str(&schema.module(id).name);
-                    out.push(':');
-                    module = Some(id);
-                }
-            });
+            push_named(&mut out, schema, step, &mut module);
         }
         if out.is_empty() {
             out.push('/');
@@ -199,7 +193,49 @@ impl InstancePath {
     }
 }
 
-/// The text of an identity with a prefix instead of the module's name.
+/// The RFC 7951 forms of paths, one after the other: what they have in common with the one before, all but the last
+/// step, is not made again.
+#[derive(Default)]
+pub(crate) struct Siblings<'a> {
+    above: &'a [Step],
+    /// The last path.
+    text: String,
+    /// So much of it is `above`.
+    above_len: usize,
+    /// The module of the last step of `above`.
+    module: Option<ModuleId>,
+}
+
+impl<'a> Siblings<'a> {
+    pub(crate) fn render(&mut self, schema: &Schema, path: &'a InstancePath) -> &str {
+        let Some((last, above)) = path.steps.split_last() else { return "/" };
+        let mut module = self.module;
+        if self.above == above && self.above_len > 0 {
+            self.text.truncate(self.above_len);
+        } else {
+            self.text.clear();
+            module = None;
+            for step in above {
+                push_named(&mut self.text, schema, step, &mut module);
+            }
+            (self.above, self.above_len, self.module) = (above, self.text.len(), module);
+        }
+        push_named(&mut self.text, schema, last, &mut module);
+        &self.text
+    }
+}
+
+/// As [`push_step`], with the name of a module where it is not that of the name before.
+fn push_named(out: &mut String, schema: &Schema, step: &Step, module: &mut Option<ModuleId>) {
+    push_step(out, schema, step, &mut |out, id: ModuleId| {
+        if *module != Some(id) {
+            out.push_str(&schema.module(id).name);
+            out.push(':');
+            *module = Some(id);
+        }
+    });
+}
+
 /// The module of an identity and its own name.
 pub(crate) fn identity_parts<'a>(schema: &Schema, name: &'a str) -> Option<(ModuleId, &'a str)> {
     let (module, name) = name.split_once(':')?;
@@ -269,9 +305,10 @@ fn push_literal(out: &mut String, text: &str) {
         out.push_str(text);
         out.push(quote);
     };
-    if !text.contains('\'') {
+    let has = |quote: u8| text.as_bytes().contains(&quote);
+    if !has(b'\'') {
         quoted('\'');
-    } else if !text.contains('"') {
+    } else if !has(b'"') {
         quoted('"');
     } else {
         let parts: Vec<String> = text.split('\'').map(|part| format!("'{part}'")).collect();

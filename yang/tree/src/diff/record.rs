@@ -5,7 +5,7 @@ use crate::edit::edit;
 use crate::error::{Error, ErrorTag};
 use crate::json::{write_branch, write_text, write_value};
 use crate::ops::{Operation, Ops};
-use crate::path::{InstancePath, Step};
+use crate::path::{InstancePath, Siblings, Step};
 use crate::schema::{NodeId, Schema};
 use crate::tree::{Found, Tree};
 use std::fmt::{self, Write};
@@ -24,10 +24,15 @@ pub(super) fn encode<V>(
     }
 }
 
-/// Writes what [`Record`] is as JSON, without building it.
-pub(super) fn write(schema: &Schema, change: &Change, out: &mut dyn Write) -> fmt::Result {
+/// Writes what [`Record`] is as JSON, without building it; `paths` were those of the changes before it.
+pub(super) fn write<'a, W: Write + ?Sized>(
+    schema: &Schema,
+    change: &'a Change,
+    paths: &mut Siblings<'a>,
+    out: &mut W,
+) -> fmt::Result {
     out.write_str("{\"path\":")?;
-    write_text(&change.path.render(schema).0, out)?;
+    write_text(paths.render(schema, &change.path), out)?;
     out.write_str(match operation(change) {
         RecordOperation::Create => ",\"operation\":\"create\"",
         RecordOperation::Delete => ",\"operation\":\"delete\"",
@@ -46,11 +51,11 @@ pub(super) fn write(schema: &Schema, change: &Change, out: &mut dyn Write) -> fm
 }
 
 /// Writes what [`Payload::to_json`] gives.
-pub(super) fn write_payload(
+pub(super) fn write_payload<W: Write + ?Sized>(
     schema: &Schema,
     payload: &Payload,
     node: NodeId,
-    out: &mut dyn Write,
+    out: &mut W,
 ) -> fmt::Result {
     match payload {
         Payload::Value(value) => write_value(value, out),
