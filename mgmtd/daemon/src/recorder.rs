@@ -9,6 +9,7 @@ use cats_yang_tree::error::{Error, ErrorTag};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree};
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -240,6 +241,7 @@ fn stored(schema: &Schema, boot: &str, pending: &Pending) -> Result<cats_mgmtd_s
 fn failed(error: &StoreError) -> Error {
     let tag = match error {
         StoreError::TooBig { .. } => ErrorTag::TooBig,
+        StoreError::Io { source, .. } if is_full(source) => ErrorTag::ResourceDenied,
         StoreError::InUse { .. }
         | StoreError::Io { .. }
         | StoreError::Corrupt { .. }
@@ -253,10 +255,31 @@ fn failed(error: &StoreError) -> Error {
     Error::application(tag, format!("the commit is not durable and was not applied: {error}"))
 }
 
+/// Is it a disk, or what a user may have of it, that has no room?
+pub(crate) fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
 /// The implemented modules, as the store keeps them.
 pub(crate) fn modules_of(schema: &Schema) -> Vec<ModuleRevision> {
     let implemented = schema.modules.iter().filter(|module| module.implemented);
     implemented
         .map(|module| ModuleRevision { name: module.name.clone(), revision: module.revision.clone() })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_a_lack_of_resources_and_any_other_failure_is_not() {
+        let tag = |kind: ErrorKind| {
+            let source = std::io::Error::from(kind);
+            failed(&StoreError::Io { action: "append to", path: "journal".into(), source }).tag
+        };
+        assert_eq!(tag(ErrorKind::StorageFull), ErrorTag::ResourceDenied);
+        assert_eq!(tag(ErrorKind::QuotaExceeded), ErrorTag::ResourceDenied);
+        assert_eq!(tag(ErrorKind::PermissionDenied), ErrorTag::OperationFailed);
+    }
 }

@@ -1,6 +1,7 @@
 //! The directories that the files lie in: one for each user, which no name leads out of, and with bounds.
 
 use super::name::{home_of, invalid, names_in};
+use crate::recorder::is_full;
 use cats_mgmtd_core::Ticket;
 use cats_yang_tree::error::{Error, ErrorTag};
 use rustix::fs::{
@@ -233,7 +234,11 @@ fn failed(url: &str, errno: Errno) -> Error {
 
 fn broken(url: &str, error: &std::io::Error) -> Error {
     tracing::warn!(url, %error, "a file of a URL cannot be used");
-    Error::protocol(ErrorTag::OperationFailed, format!("'{url}': {error}"))
+    let tag = match is_full(error) {
+        true => ErrorTag::ResourceDenied,
+        false => ErrorTag::OperationFailed,
+    };
+    Error::protocol(tag, format!("'{url}': {error}"))
 }
 
 #[cfg(test)]
