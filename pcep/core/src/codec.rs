@@ -23,6 +23,6 @@ pub use tlv::{Tlv, TlvValue, UnknownTlv};
 pub use wire::Ieee754;
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;

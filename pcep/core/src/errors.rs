@@ -18,6 +18,8 @@ pub struct ErrorCode {
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
+    /// Its name here.
+    pub name: &'static str,
     /// Type and value.
     pub code: ErrorCode,
     /// What they say.
@@ -36,7 +38,7 @@ macro_rules! table {
         }
 
         /// All rows that are known here, in order.
-        pub const TABLE: &[Row] = &[$(Row { code: ErrorCode::$name, meaning: $meaning, rfc: $rfc },)*];
+        pub const TABLE: &[Row] = &[$(Row { name: stringify!($name), code: ErrorCode::$name, meaning: $meaning, rfc: $rfc },)*];
     };
 }
 

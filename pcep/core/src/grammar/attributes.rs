@@ -1,7 +1,8 @@
 //! What is said of a path beside its hops.
 
 use crate::codec::object::{
-    AssociationFlags, Bandwidth, Ero, Iro, LoadBalancing, Lspa, Metric, ObjectiveFunction, Rro, Xro,
+    AssociationFlags, AssociationV4, AssociationV6, Bandwidth, Ero, Iro, LoadBalancing, Lspa, Metric,
+    ObjectiveFunction, Rro, Xro,
 };
 use crate::codec::{Body, Object, Tlv};
 use std::net::IpAddr;
@@ -87,6 +88,38 @@ impl Attributes {
             | Body::Srp(_)
             | Body::VendorInformation(_)
             | Body::Unknown(_) => self.others.push(object.clone()),
+        }
+    }
+}
+
+impl Attributes {
+    /// As a request says them, in the order of RFC 5440 section 6.4: each must be met.
+    pub fn to_objects(&self) -> Vec<Object> {
+        let mut bodies: Vec<Body> = Vec::new();
+        bodies.extend(self.lspa.clone().map(Body::Lspa));
+        bodies.extend(self.bandwidth.clone().map(Body::Bandwidth));
+        bodies.extend(self.metrics.iter().cloned().map(Body::Metric));
+        bodies.extend(self.objective.clone().map(Body::ObjectiveFunction));
+        bodies.extend(self.existing_bandwidth.clone().map(Body::ExistingBandwidth));
+        bodies.extend(self.include.clone().map(Body::Iro));
+        bodies.extend(self.load_balancing.clone().map(Body::LoadBalancing));
+        bodies.extend(self.exclude.clone().map(Body::Xro));
+        let associations = self.associations.iter().cloned().map(Association::into_body);
+        let known = bodies.into_iter().chain(associations).map(Object::required);
+        known.chain(self.others.iter().cloned()).collect()
+    }
+}
+
+impl Association {
+    fn into_body(self) -> Body {
+        let Self { flags, kind, id, source, tlvs } = self;
+        match source {
+            IpAddr::V4(source) => {
+                Body::AssociationV4(AssociationV4 { reserved: 0, flags, kind, id, source, tlvs })
+            }
+            IpAddr::V6(source) => {
+                Body::AssociationV6(AssociationV6 { reserved: 0, flags, kind, id, source, tlvs })
+            }
         }
     }
 }

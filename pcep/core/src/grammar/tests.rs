@@ -445,3 +445,22 @@ fn notifications_have_the_requests_that_they_are_about() {
     let found = notices(&Message::new(MessageType::Notification, objects));
     assert_eq!(found, [Notice { about: vec![Reference::Request(4)], notifications: vec![told] }]);
 }
+
+proptest::proptest! {
+    /// Whatever comes is an item, a refusal, or nothing.
+    #[test]
+    fn any_message_is_parsed_as_any_kind(seed in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
+        use crate::codec::sample::{Sample, Seed};
+        let message = Message::sample(&mut Seed::new(&seed));
+        let count = message.objects.len();
+        let (parsed, together) = requests(&message, &context());
+        proptest::prop_assert!(parsed.items.len() + parsed.refusals.len() + together.len() <= count.max(1) + 1);
+        let replies = replies(&message, &context());
+        proptest::prop_assert!(replies.items.len() + replies.refusals.len() <= count.max(1));
+        let reports = reports(&message, &context());
+        proptest::prop_assert!(reports.items.len() + reports.refusals.len() <= count.max(1));
+        updates(&message, &context());
+        initiations(&message, &context());
+        proptest::prop_assert!(failures(&message).len() <= count && notices(&message).len() <= count);
+    }
+}

@@ -582,3 +582,33 @@ fn what_is_announced_is_what_an_open_is_read_as() {
     let Body::Open(open) = &said[0].objects[0].body else { panic!("{said:?}") };
     assert_eq!(Capabilities::of(open), settings.capabilities);
 }
+
+/// The outputs of a session that is up and gets these bytes in pieces of that size.
+fn in_pieces(bytes: &[u8], size: usize, now: Instant) -> Vec<Output> {
+    let mut session = Session::new(Settings::new(Role::Pce), now);
+    session.handle_bytes(&[crate::vectors::bytes("A02"), keepalive()].concat(), now);
+    let mut all = outputs(&mut session);
+    for piece in bytes.chunks(size) {
+        session.handle_bytes(piece, now);
+        all.extend(outputs(&mut session));
+    }
+    all
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_mean_the_same_in_any_pieces_and_end_the_session_at_most_once(
+        seeds in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60), 0..6),
+        rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..20),
+        size in 1..40_usize,
+    ) {
+        use crate::codec::sample::{Sample, Seed};
+        let messages = seeds.iter().map(|seed| Message::sample(&mut Seed::new(seed)).encode().unwrap());
+        let bytes = [messages.collect::<Vec<_>>().concat(), rest].concat();
+        let now = Instant::now();
+        let whole = in_pieces(&bytes, usize::MAX, now);
+        proptest::prop_assert_eq!(&in_pieces(&bytes, size, now), &whole);
+        let ends = whole.iter().filter(|output| matches!(output, Output::Closed(_))).count();
+        proptest::prop_assert!(ends == 0 || ends == 1 && matches!(whole.last(), Some(Output::Closed(_))));
+    }
+}

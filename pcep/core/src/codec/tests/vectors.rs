@@ -375,6 +375,20 @@ fn a_segment_of_nothing() {
     assert_eq!(error.remedy(), Remedy::Error(ErrorCode::SR_ERO_EMPTY));
 }
 
+/// Row 10/13, and 10/11 for an NAI without a type.
+#[test]
+fn a_segment_whose_nai_is_of_no_known_type() {
+    for (kind, code) in [(7, ErrorCode::SR_NAI_TYPE), (0, ErrorCode::MALFORMED_OBJECT)] {
+        let mut bytes = bytes("B01");
+        let at = bytes.len() - 10;
+        assert_eq!(bytes[at], 0x10);
+        bytes[at] = kind << 4;
+        let error = Message::decode(&bytes).unwrap_err();
+        assert_eq!(error.remedy(), Remedy::Error(code));
+        assert_eq!(error.about, Some(Reference::Request(1)));
+    }
+}
+
 /// The case PCEP C20.
 #[test]
 fn an_srv6_segment_of_nothing() {
