@@ -24,6 +24,8 @@ pub(crate) struct Progress {
     pub(crate) sessions: usize,
     /// It must end now.
     pub(crate) abandoned: bool,
+    /// It has ended.
+    pub(crate) gone: bool,
 }
 
 /// A connection, for who has made it.

@@ -78,6 +78,11 @@ impl SshChannel {
     pub(crate) fn abandon(&self) {
         self.progress.send_modify(|progress| progress.abandoned = true);
     }
+
+    /// What becomes of the connection.
+    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
 }
 
 /// One SSH connection.
@@ -94,6 +99,12 @@ pub(crate) struct Peer {
     channels: BTreeMap<ChannelId, Channel<Msg>>,
     /// Open channels with one.
     serving: BTreeSet<ChannelId>,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.progress.send_modify(|progress| progress.gone = true);
+    }
 }
 
 impl Peer {

@@ -3,6 +3,7 @@
 use crate::access::Standing;
 use crate::admission::Ticket;
 use crate::connection::{Connection, FINISH, Stream};
+use crate::guard::Progress;
 use crate::peer::SshChannel;
 use crate::room::{Room, Rooms};
 use crate::turns::{Rank, Turn};
@@ -12,7 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -110,7 +111,8 @@ pub async fn serve<R: Respond, T: Tell>(
     kill: oneshot::Receiver<CloseReason>,
 ) -> CloseReason {
     let Connection { stream, channel, ticket, standing, rank, .. } = connection;
-    let ender = Ender { kill: Some(kill), ticket, greeted: false, standing };
+    let progress = channel.as_ref().map(SshChannel::progress);
+    let ender = Ender { kill: Some(kill), ticket, greeted: false, standing, progress };
     let mut driver = Driver::new(stream, session, ender, teller);
     let rooms = Arc::clone(driver.room.rooms());
     // Of the big message in progress.
@@ -315,7 +317,7 @@ impl<T: Tell> Driver<T> {
             let may_read = more && self.room.holds(self.session.held() + BUFFER);
             tokio::select! {
                 biased;
-                reason = self.ender.ended() => return Err(reason),
+                reason = self.ender.ended_while_writing() => return Err(reason),
                 written = write_some(&mut writer, rest) => match written {
                     // Over TLS, what was written is not always sent.
                     Ok(_) if rest.is_empty() => flushed = true,
@@ -494,6 +496,8 @@ struct Ender {
     ticket: Ticket,
     greeted: bool,
     standing: Option<Standing>,
+    /// Of the SSH connection.
+    progress: Option<watch::Receiver<Progress>>,
 }
 
 impl Ender {
@@ -517,6 +521,17 @@ impl Ender {
         }
     }
 
+    /// As [`Ender::ended`]; also when the connection has ended. The SSH library does not say so to who waits for room
+    /// in a channel.
+    async fn ended_while_writing(&mut self) -> CloseReason {
+        let gone = gone(self.progress.clone());
+        tokio::select! {
+            biased;
+            reason = self.ended() => reason,
+            () = gone => CloseReason::Connection("it has ended".to_owned()),
+        }
+    }
+
     /// As [`Ender::ended`]; also when the user may not log in any more, who still gets the answer to a request in
     /// progress: it may be the commit that did it.
     async fn ended_between_requests(&mut self) -> CloseReason {
@@ -526,6 +541,15 @@ impl Ender {
             reason = self.ended() => reason,
             () = standing.lost() => CloseReason::Withdrawn,
         }
+    }
+}
+
+/// Ready when the connection has ended; never if it is not one of SSH.
+async fn gone(progress: Option<watch::Receiver<Progress>>) {
+    match progress {
+        // Who would say so is gone only with the connection.
+        Some(mut progress) => drop(progress.wait_for(|progress| progress.gone).await),
+        None => std::future::pending().await,
     }
 }
 

@@ -268,6 +268,25 @@ async fn a_reader_that_stops_stops_the_answers_and_gets_them_all_when_it_goes_on
     assert!(output.status.success());
 }
 
+/// Its locks would stand in the way of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_client_dies_before_it_has_read_its_answer_ends_at_once() {
+    let mut lab = Lab::start(Setup { data: 16 << 20, ..Setup::default() }).await;
+    let mut child = netconf(lab.ann()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(format!("{HELLO}{}", rpc(1, "<get/>")).as_bytes()).unwrap();
+    lab.answered(1).await;
+    // Nothing is read of it: the window is shut before the end of this.
+    let mut other = netconf(lab.ann()).spawn().unwrap();
+    other.stdin.take().unwrap().write_all(format!("{HELLO}{}", rpc(1, "<get/>")).as_bytes()).unwrap();
+    let mut read = vec![0; 8 << 20];
+    other.stdout.as_mut().unwrap().read_exact(&mut read).unwrap();
+    child.kill().unwrap();
+    let reason = CloseReason::Connection("it has ended".to_owned());
+    assert_eq!(lab.ended(1).await, [("ann".to_owned(), reason)]);
+    other.kill().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_session_closes_its_channel() {
     let mut lab = Lab::start(Setup::default()).await;

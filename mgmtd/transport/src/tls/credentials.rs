@@ -137,7 +137,7 @@ async fn keep(
                 (Some(Arc::new(loaded)), None)
             }
             Some(Err(error)) => {
-                warn!(%error, "the certificates of TLS cannot be used; those from before stay in use");
+                warn!(%error, "the certificates of TLS cannot be used; those from before, if any, stay in use");
                 (present.loaded.clone(), Some(error.to_string()))
             }
         };
