@@ -1,12 +1,13 @@
 //! PCEP, the traffic engineering database and constrained shortest path computation.
 //!
 //! [`codec`] has the messages, [`errors`] the table of errors, [`session`] the sessions, [`grammar`] what messages mean.
-//! [`client`] and [`lsps`] are of a PCC, [`lsp_db`] of a PCE. [`Pce`] answers path requests for a destination that was
+//! [`connections`] stands before sessions. [`client`] and [`lsps`] are of a PCC, [`lsp_db`] of a PCE. [`Pce`] answers path requests for a destination that was
 //! selected before: it must not know services, instances, computing metrics or candidates (CP-1), nor how a request reached
 //! it.
 
 pub mod client;
 pub mod codec;
+pub mod connections;
 mod cspf;
 pub mod errors;
 pub mod grammar;

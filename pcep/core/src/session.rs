@@ -121,6 +121,8 @@ pub struct Session {
     has_refused: bool,
     was_refused: bool,
     input: Vec<u8>,
+    /// So much of the input is decoded already; it goes when more comes, since each message would move all behind it.
+    used: usize,
     now: Instant,
     last_heard: Instant,
     last_sent: Instant,
@@ -143,6 +145,7 @@ impl Session {
             has_refused: false,
             was_refused: false,
             input: Vec::new(),
+            used: 0,
             now,
             last_heard: now,
             last_sent: now,
@@ -195,7 +198,7 @@ impl Session {
         let whole = Header::LARGEST;
         !matches!(self.stage, Stage::Closed | Stage::Handshake)
             && self.outputs.len() < OUTPUTS
-            && self.input.len() <= whole
+            && self.waiting().len() <= whole
     }
 
     /// When [`Session::handle_timeout`] is to be called, and for what.
@@ -220,6 +223,7 @@ impl Session {
         if matches!(self.stage, Stage::Closed | Stage::Handshake) {
             return;
         }
+        self.input.drain(..std::mem::take(&mut self.used));
         self.input.extend_from_slice(bytes);
         self.advance();
     }
@@ -355,31 +359,39 @@ impl Session {
         }
     }
 
+    /// What is not decoded yet.
+    fn waiting(&self) -> &[u8] {
+        self.input.get(self.used..).unwrap_or_default()
+    }
+
     /// Is there a whole message, or a header that is none?
     fn has_message(&self) -> bool {
         if matches!(self.stage, Stage::Closed | Stage::Handshake) {
             return false;
         }
-        match self.input.first_chunk::<{ Header::LENGTH }>() {
+        let waiting = self.waiting();
+        match waiting.first_chunk::<{ Header::LENGTH }>() {
             None => false,
             Some(bytes) => {
-                Header::decode(*bytes).map_or(true, |header| self.input.len() >= usize::from(header.length))
+                Header::decode(*bytes).map_or(true, |header| waiting.len() >= usize::from(header.length))
             }
         }
     }
 
     /// Takes one message.
     fn step(&mut self) {
-        let Some(bytes) = self.input.first_chunk::<{ Header::LENGTH }>() else { return };
+        let waiting = self.waiting();
+        let Some(bytes) = waiting.first_chunk::<{ Header::LENGTH }>() else { return };
         let header = match Header::decode(*bytes) {
             Ok(header) => header,
             Err(error) => return self.unreadable(None, error),
         };
-        let length = usize::from(header.length).min(self.input.len());
-        let message: Vec<u8> = self.input.drain(..length).collect();
+        let Some(message) = waiting.get(..usize::from(header.length)) else { return };
+        let message = Message::decode(message);
+        self.used += usize::from(header.length);
         self.last_heard = self.now;
         self.counters.received(header.kind);
-        match Message::decode(&message) {
+        match message {
             Ok(message) => self.message(message),
             Err(error) => self.unreadable(Some(header.kind), error),
         }
@@ -425,7 +437,8 @@ impl Session {
         match message.kind {
             MessageType::StartTls => {
                 self.enter(Stage::Handshake, self.settings.limits.start_tls);
-                let rest = std::mem::take(&mut self.input);
+                let rest = self.waiting().to_vec();
+                (self.input, self.used) = (Vec::new(), 0);
                 self.outputs.push_back(Output::StartTls(rest));
             }
             MessageType::Open if may_go_without => {
@@ -600,7 +613,7 @@ impl Session {
     fn end(&mut self, reason: Reason) {
         if self.stage != Stage::Closed {
             self.stage = Stage::Closed;
-            self.input = Vec::new();
+            (self.input, self.used) = (Vec::new(), 0);
             self.outputs.push_back(Output::Closed(reason));
         }
     }
