@@ -35,6 +35,8 @@ pub struct Kept {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     kept: VecDeque<Kept>,
+    /// They cannot be kept, so no commit is one of them until they can.
+    is_missing: bool,
     waiting: BTreeMap<Ticket, Waiting>,
 }
 
@@ -91,7 +93,9 @@ impl Kept {
 
 impl History {
     pub(crate) fn keep(&mut self, commit: &CommitRecord, changes: &ChangeSet) {
-        self.kept.push_back(Kept::of(commit, changes.changes.len() as u64));
+        if !self.is_missing {
+            self.kept.push_back(Kept::of(commit, changes.changes.len() as u64));
+        }
     }
 
     pub(crate) fn revisions(&self) -> Vec<Value> {
@@ -106,6 +110,7 @@ impl History {
 impl Core {
     /// The revisions that are kept, oldest first, or why there are none: an alarm meanwhile.
     pub fn handle_history(&mut self, kept: Result<Vec<Kept>, String>, now: Now) {
+        self.history.is_missing = kept.is_err();
         match kept {
             Ok(kept) => {
                 self.history.kept = kept.into();

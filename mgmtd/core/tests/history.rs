@@ -84,6 +84,23 @@ fn a_revision_that_is_not_there_yet_or_any_more_is_refused_with_those_that_are()
 }
 
 #[test]
+fn while_none_can_be_kept_no_commit_counts_as_kept_and_who_keeps_them_says_why() {
+    let mut node = Node::new();
+    let ada = node.open("ada");
+    node.core.handle_history(Err("the disk is full".to_owned()), node.now);
+    committed(ada, &mut node, &[1, 2]);
+    node.core.handle_history(Err("the disk is full".to_owned()), node.now);
+    committed(ada, &mut node, &[3]);
+    node.send(ada, rollback(1));
+    let asked = node.told.pop();
+    let Some(Output::Recall { ticket, .. }) = asked else { panic!("{asked:?}") };
+    let why = Error::application(ErrorTag::OperationFailed, "there is no history: the disk is full");
+    node.core.handle_recalled(ticket, Err(why.clone()));
+    node.drain();
+    assert_eq!(node.reply(ada).map(node::first_error), Some(why));
+}
+
+#[test]
 fn a_candidate_that_another_session_has_locked_takes_no_revision() {
     let mut node = Node::new();
     let (ada, bob) = (node.open("ada"), node.open("bob"));

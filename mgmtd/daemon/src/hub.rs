@@ -7,7 +7,7 @@ use crate::engine::ToEngine;
 use crate::files::Files;
 use crate::limits::Limits;
 use crate::logins::Logins;
-use crate::rules::Rules;
+use crate::rules::{Judged, Rules};
 use crate::transports::{self, Configured};
 use crate::{keeper, oracle, recorder};
 use cats_mgmtd_core::{
@@ -85,6 +85,14 @@ pub(crate) enum Input {
     },
     Unreadable {
         session: SessionId,
+    },
+    Checked {
+        ticket: Ticket,
+        changes: Arc<ChangeSet>,
+        judged: Judged,
+    },
+    Unchecked {
+        ticket: Ticket,
     },
     Validated {
         ticket: Ticket,
@@ -211,6 +219,8 @@ pub(crate) struct Hub {
     engines: BTreeMap<ComponentId, mpsc::Sender<ToEngine>>,
     /// Inputs that follow from outputs which could not be carried out.
     failed: Vec<Input>,
+    /// What the rules said of the changes that are being committed.
+    judged: Option<(Arc<ChangeSet>, Judged)>,
     /// What has happened and is not told yet, oldest first.
     events: VecDeque<Event>,
     /// The recorder has commits that the history lacks.
@@ -238,6 +248,7 @@ impl Hub {
             sessions: BTreeMap::new(),
             engines: BTreeMap::new(),
             failed: Vec::new(),
+            judged: None,
             events: VecDeque::new(),
             unkept: false,
         }
@@ -310,6 +321,10 @@ impl Hub {
             }
             Input::Unreadable { session } => self.core.handle_unreadable(session),
             Input::Validated { ticket, verdict } => self.core.handle_validated(ticket, verdict, now),
+            Input::Checked { ticket, changes, judged } => self.checked(ticket, changes, judged),
+            Input::Unchecked { ticket } => {
+                self.core.handle_checked(ticket, vec![overloaded("the validation")], now);
+            }
             Input::Recorded { ticket, result } => {
                 self.unkept |= result.is_ok();
                 self.core.handle_recorded(ticket, result, now);
@@ -380,6 +395,9 @@ impl Hub {
             }
             self.drain();
         }
+        if !self.core.commit_in_flight() {
+            self.judged = None;
+        }
     }
 
     /// Carries out all outputs, and those that follow from failures of the first.
@@ -404,12 +422,8 @@ impl Hub {
         match output {
             Output::Reply { session, reply } => self.reply(session, reply),
             Output::End { session, why } => self.end(session, why),
-            Output::Validate { ticket, base, new } => self.validate(oracle::Job { ticket, base, new }),
-            Output::Check { ticket, new, changes, .. } => {
-                let mut errors = self.rules.check(&self.schema, &changes);
-                errors.extend(self.logins.check(&self.schema, &new, &changes));
-                self.core.handle_checked(ticket, errors, now());
-            }
+            Output::Validate { ticket, base, new } => self.validate(ticket, base, new),
+            Output::Check { ticket, old, new, changes } => self.check(ticket, (&old, &new), changes),
             Output::Prepare { component, revision, base, changes } => {
                 self.tell(component, ToEngine::Prepare { revision, base, changes });
             }
@@ -457,22 +471,63 @@ impl Hub {
                 }
             }
             Output::Keep { events, oldest } => self.keep(events, oldest),
-            Output::Event(event) => self.events.push_back(event),
+            Output::Event(event) => {
+                if let Event::Committed { changes, .. } = &event {
+                    // Before anything is judged upon it.
+                    self.follow(changes);
+                }
+                self.events.push_back(event);
+            }
         }
     }
 
-    fn validate(&mut self, job: oracle::Job) {
-        let ticket = job.ticket;
-        if let Some(verdict) = oracle::judge_little(&self.schema, &job.base, &job.new) {
+    fn validate(&mut self, ticket: Ticket, base: Tree, new: Tree) {
+        if let Some(verdict) = oracle::judge_little(&self.schema, &base, &new) {
             self.core.handle_validated(ticket, verdict, now());
-        } else if self.workers.oracle.try_send(job).is_err() {
+        } else if self.workers.oracle.try_send(oracle::Job::Judge { ticket, base, new }).is_err() {
             let verdict = Err(vec![overloaded("the validation")]);
             self.failed.push(Input::Validated { ticket, verdict });
         }
     }
 
+    /// As with [`Hub::validate`], nobody waits for a big change of another's.
+    fn check(&mut self, ticket: Ticket, (old, new): (&Tree, &Tree), changes: Arc<ChangeSet>) {
+        let errors = self.logins.check(&self.schema, new, &changes);
+        if !errors.is_empty() || oracle::is_little(old, &new) {
+            let mut judged = self.rules.check(&self.schema, &changes);
+            judged.errors.extend(errors);
+            return self.checked(ticket, changes, judged);
+        }
+        let rules = self.rules.clone();
+        if self.workers.oracle.try_send(oracle::Job::Check { ticket, rules, changes }).is_err() {
+            self.failed.push(Input::Unchecked { ticket });
+        }
+    }
+
+    fn checked(&mut self, ticket: Ticket, changes: Arc<ChangeSet>, mut judged: Judged) {
+        let errors = std::mem::take(&mut judged.errors);
+        self.judged = errors.is_empty().then_some((changes, judged));
+        self.core.handle_checked(ticket, errors, now());
+    }
+
+    /// Goes by what runs from now on.
+    fn follow(&mut self, changes: &Arc<ChangeSet>) {
+        let (_, running) = self.core.running();
+        // They were judged upon what runs, or they would be others.
+        let judged = self.judged.take_if(|(judged, _)| Arc::ptr_eq(judged, changes));
+        let judged = judged.map(|(_, judged)| judged);
+        self.rules.follow(&self.schema, changes, judged);
+        self.logins.follow(&self.schema, running, changes, self.rules.ssh());
+        let limits = Limits::of(self.rules.limits());
+        self.workers.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
+        self.core.handle_keeping(self.rules.keeping(), now());
+        self.core.handle_event_limits(self.rules.event_limits(), now());
+        let configured = self.rules.transports();
+        self.workers.transports.send_if_modified(|present| present.follow(configured));
+    }
+
     fn happened(&mut self, event: Event) {
-        self.log(&event);
+        log(&event);
         self.core.handle_event(&event, now());
         let freed = matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY)
             || matches!(&event, Event::CandidateDropped { .. });
@@ -533,53 +588,44 @@ impl Hub {
             self.failed.push(Input::EngineGone { component });
         }
     }
+}
 
-    fn log(&mut self, event: &Event) {
-        match event {
-            Event::SessionOpened { session, user } => tracing::info!(%session, user, "session opened"),
-            Event::SessionEnded { session, user, why: End::Behind, .. } => {
-                tracing::warn!(%session, user, "a session that reads too slowly has lost events, so it is ended");
-            }
-            Event::SessionEnded { session, user, why, .. } => {
-                tracing::info!(%session, user, ?why, "session ended")
-            }
-            Event::Committed { commit, changes } => {
-                let (revision, count) = (commit.revision, changes.changes.len());
-                tracing::info!(revision, by = %commit.by, changes = count, "committed");
-                self.rules.follow(&self.schema, changes);
-                let (_, running) = self.core.running();
-                self.logins.follow(&self.schema, running, changes, self.rules.ssh());
-                let limits = Limits::of(self.rules.limits());
-                self.workers.limits.send_if_modified(|present| std::mem::replace(present, limits) != limits);
-                self.core.handle_keeping(self.rules.keeping(), now());
-                self.core.handle_event_limits(self.rules.event_limits(), now());
-                let configured = self.rules.transports();
-                self.workers.transports.send_if_modified(|present| present.follow(configured));
-            }
-            Event::CommitFailed { by, errors } => {
-                tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");
-            }
-            Event::ConfirmedCommit { what, by } => tracing::info!(?what, %by, "confirmed commit"),
-            Event::RollbackRefused { component, errors } => {
-                let reason = first(errors);
-                tracing::warn!(component, reason, "the way back is refused; the configuration is sent whole");
-            }
-            Event::Denied { session, user, why } => tracing::info!(%session, user, %why, "access denied"),
-            Event::Executes { session, user, operation } => {
-                tracing::info!(%session, user, operation, "operation");
-            }
-            Event::CandidateKept { session, user } => {
-                tracing::info!(%session, user, "the private candidate of a lost session is kept");
-            }
-            Event::CandidateAttached { session, left_by, user } => {
-                tracing::info!(%session, %left_by, user, "a private candidate that was kept is attached");
-            }
-            Event::CandidateDropped { session, user, why } => {
-                tracing::info!(%session, user, ?why, "a private candidate that was kept is dropped");
-            }
-            Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
-            Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
+fn log(event: &Event) {
+    match event {
+        Event::SessionOpened { session, user } => tracing::info!(%session, user, "session opened"),
+        Event::SessionEnded { session, user, why: End::Behind, .. } => {
+            tracing::warn!(%session, user, "a session that reads too slowly has lost events, so it is ended");
         }
+        Event::SessionEnded { session, user, why, .. } => {
+            tracing::info!(%session, user, ?why, "session ended")
+        }
+        Event::Committed { commit, changes } => {
+            let (revision, count) = (commit.revision, changes.changes.len());
+            tracing::info!(revision, by = %commit.by, changes = count, "committed");
+        }
+        Event::CommitFailed { by, errors } => {
+            tracing::info!(%by, errors = errors.len(), first = first(errors), "commit failed");
+        }
+        Event::ConfirmedCommit { what, by } => tracing::info!(?what, %by, "confirmed commit"),
+        Event::RollbackRefused { component, errors } => {
+            let reason = first(errors);
+            tracing::warn!(component, reason, "the way back is refused; the configuration is sent whole");
+        }
+        Event::Denied { session, user, why } => tracing::info!(%session, user, %why, "access denied"),
+        Event::Executes { session, user, operation } => {
+            tracing::info!(%session, user, operation, "operation");
+        }
+        Event::CandidateKept { session, user } => {
+            tracing::info!(%session, user, "the private candidate of a lost session is kept");
+        }
+        Event::CandidateAttached { session, left_by, user } => {
+            tracing::info!(%session, %left_by, user, "a private candidate that was kept is attached");
+        }
+        Event::CandidateDropped { session, user, why } => {
+            tracing::info!(%session, user, ?why, "a private candidate that was kept is dropped");
+        }
+        Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
+        Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
     }
 }
 

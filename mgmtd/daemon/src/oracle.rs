@@ -5,6 +5,7 @@
 //! with a constraint that yang/tree leaves to it.
 
 use crate::hub::{HubSender, Input};
+use crate::rules::Rules;
 use cats_mgmtd_core::Ticket;
 use cats_yang_schema::{Compiled, Document};
 use cats_yang_tree::error::Error;
@@ -19,12 +20,13 @@ use tokio::sync::mpsc;
 /// A change is small when the comparison looks at fewer nodes.
 const FEW: usize = 256;
 
-/// A configuration to judge in place of another one.
+/// What is to be found out.
 #[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) ticket: Ticket,
-    pub(crate) base: Tree,
-    pub(crate) new: Tree,
+pub(crate) enum Job {
+    /// What YANG says of a configuration in place of another one.
+    Judge { ticket: Ticket, base: Tree, new: Tree },
+    /// What the rules say of running after changes.
+    Check { ticket: Ticket, rules: Rules, changes: Arc<ChangeSet> },
 }
 
 /// The valid tree and how it differs from the one before, or what is wrong.
@@ -43,14 +45,27 @@ pub(crate) fn start(
 ) -> std::io::Result<mpsc::Sender<Job>> {
     let (sender, mut receiver) = mpsc::channel::<Job>(queue);
     std::thread::Builder::new().name("oracle".to_owned()).spawn(move || {
-        while let Some(Job { ticket, base, new }) = receiver.blocking_recv() {
-            let verdict = judge(&compiled, &schema, &base, new);
-            if hub.blocking_send(Input::Validated { ticket, verdict }).is_err() {
+        while let Some(job) = receiver.blocking_recv() {
+            let found = match job {
+                Job::Judge { ticket, base, new } => {
+                    Input::Validated { ticket, verdict: judge(&compiled, &schema, &base, new) }
+                }
+                Job::Check { ticket, rules, changes } => {
+                    let judged = rules.check(&schema, &changes);
+                    Input::Checked { ticket, changes, judged }
+                }
+            };
+            if hub.blocking_send(found).is_err() {
                 return;
             }
         }
     })?;
     Ok(sender)
+}
+
+/// Is a change so small that it is judged at once?
+pub(crate) fn is_little(old: &Tree, new: &Tree) -> bool {
+    diff_of_few(old, new, FEW).is_some()
 }
 
 /// As [`judge`], of a small change that needs neither libyang nor the evaluation of a condition, which may read much; none

@@ -14,8 +14,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The typed configuration that runs, which shares with each new one what is equal.
+#[derive(Debug, Clone)]
 pub(crate) struct Rules {
     running: Checked,
+}
+
+/// What the rules say of a configuration.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) errors: Vec<Error>,
+    /// The configuration as it was judged; none when it breaks a rule, or when no rule speaks of what changes.
+    new: Option<Checked>,
 }
 
 impl Rules {
@@ -61,22 +70,29 @@ impl Rules {
     }
 
     /// What is wrong with running after `changes`, at a cost that follows them.
-    pub(crate) fn check(&self, schema: &Schema, changes: &ChangeSet) -> Vec<Error> {
-        match self.after(schema, changes) {
-            Ok(None) => Vec::new(),
-            Ok(Some(new)) => {
-                let same = Arc::ptr_eq(&new.cats.system.tls, &self.running.config().cats.system.tls);
-                let mut errors = if same { Vec::new() } else { transports::check(&new.cats.system.tls) };
-                let violations = self.running.after(new).err().unwrap_or_default();
+    pub(crate) fn check(&self, schema: &Schema, changes: &ChangeSet) -> Judged {
+        let new = match self.after(schema, changes) {
+            Ok(None) => return Judged { errors: Vec::new(), new: None },
+            Ok(Some(new)) => new,
+            Err(error) => return Judged { errors: vec![fault(&error)], new: None },
+        };
+        let same = Arc::ptr_eq(&new.cats.system.tls, &self.running.config().cats.system.tls);
+        let mut errors = if same { Vec::new() } else { transports::check(&new.cats.system.tls) };
+        match self.running.after(new) {
+            Ok(new) => Judged { new: Some(new).filter(|_| errors.is_empty()), errors },
+            Err(violations) => {
                 errors.extend(violations.into_iter().map(error_of));
-                errors
+                Judged { errors, new: None }
             }
-            Err(error) => vec![fault(&error)],
         }
     }
 
-    /// Takes a commit over.
-    pub(crate) fn follow(&mut self, schema: &Schema, changes: &ChangeSet) {
+    /// Takes a commit over; `judged`, where there is one, is what was said of it.
+    pub(crate) fn follow(&mut self, schema: &Schema, changes: &ChangeSet, judged: Option<Judged>) {
+        if let Some(new) = judged.and_then(|judged| judged.new) {
+            self.running = new;
+            return;
+        }
         match self.after(schema, changes) {
             Ok(None) => {}
             Ok(Some(new)) => self.running = self.running.followed_by(new),

@@ -229,7 +229,8 @@ fn a_history_that_cannot_be_kept_is_an_alarm_and_is_whole_again_without_a_restar
     for value in 1..=3 {
         session.commit(&format!("<one>{value}</one>"));
     }
-    assert!(session.refused(&rollback(1)).message.contains("there is no history"));
+    let refusal = session.refused(&rollback(1)).message;
+    assert!(refusal.contains("there is no history"), "{refusal}");
     assert_eq!(numbers(&mut session), [0; 0]);
     std::fs::remove_dir(&obstacle).unwrap();
     session.ok(&rollback(1));
