@@ -94,6 +94,14 @@ impl Message {
         }
     }
 
+    /// Does it take time that cannot be told before, as a read does?
+    pub fn evaluates(&self) -> bool {
+        match &self.content {
+            Content::Event { .. } | Content::Own { .. } => false,
+            Content::Update { update, .. } => update.evaluates(),
+        }
+    }
+
     /// About how many bytes it has.
     pub fn weight(&self) -> usize {
         match &self.content {

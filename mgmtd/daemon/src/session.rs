@@ -41,6 +41,13 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
 }
 
+impl Shared {
+    /// To evaluate a filter or a comparison.
+    pub(crate) async fn turn(&self, user: &str, rank: Rank) -> Turn<'_> {
+        self.memory.evaluations.turn(user, rank).await
+    }
+}
+
 /// Bounds memory, and gives that of big configurations back to the system once they are freed.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -131,13 +138,14 @@ pub(crate) async fn run(mut connection: Connection, shared: Arc<Shared>) {
     let big = Arc::new(AtomicBool::new(false));
     let responder = Responder {
         session,
-        user,
+        user: user.clone(),
         rank,
         shared: Arc::clone(&shared),
         big: Arc::clone(&big),
         filters: Filters::default(),
     };
-    let teller = Teller::new(session, (messages, listens), &shared);
+    let told = (messages, listens, Arc::clone(&big));
+    let teller = Teller::new((session, (user, rank)), told, Arc::clone(&shared));
     let reason = serve(connection, state, shared.schema.as_ref(), (responder, teller), kill).await;
     tracing::debug!(%session, %reason, "transport closed");
     let ended = match reason {
@@ -183,7 +191,7 @@ struct Responder {
     user: String,
     rank: Rank,
     shared: Arc<Shared>,
-    /// The session had a big request or reply.
+    /// The session had a big request, or was told much.
     big: Arc<AtomicBool>,
     filters: Filters,
 }
@@ -294,9 +302,8 @@ impl Responder {
 }
 
 impl Responder {
-    /// To evaluate a filter or a comparison.
     async fn turn(&self) -> Turn<'_> {
-        self.shared.memory.evaluations.turn(&self.user, self.rank).await
+        self.shared.turn(&self.user, self.rank).await
     }
 
     /// The difference is made here, in the session's own time.

@@ -76,6 +76,11 @@ impl Whole {
         Self { source: Source::Seen(tree), text: OnceLock::new() }
     }
 
+    /// Is what it selects to be found out yet?
+    fn is_open(&self) -> bool {
+        matches!(self.source, Source::Reading(_)) && self.text.get().is_none()
+    }
+
     fn text(&self, schema: &Schema) -> &Result<Arc<str>, Vec<Error>> {
         self.text.get_or_init(|| match &self.source {
             Source::Reading(reading) => reading.to_xml(schema).map(Arc::from),
@@ -124,6 +129,19 @@ impl Update {
             Content::Resumed => (SUBSCRIBED, "subscription-resumed"),
             Content::ReplayCompleted => (SUBSCRIBED, "replay-completed"),
             Content::Terminated { .. } => (SUBSCRIBED, "subscription-terminated"),
+        }
+    }
+
+    /// Does making its text begin with the evaluation of a selection?
+    pub(crate) fn evaluates(&self) -> bool {
+        match &self.content {
+            Content::Whole(whole) => whole.is_open(),
+            Content::Changes { .. }
+            | Content::Modified { .. }
+            | Content::Suspended { .. }
+            | Content::Resumed
+            | Content::ReplayCompleted
+            | Content::Terminated { .. } => false,
         }
     }
 
