@@ -30,6 +30,7 @@ const TESTS: &[&str] = &[
     include_str!("grammar/tests.rs"),
     include_str!("lsp_db/tests.rs"),
     include_str!("lsps/tests.rs"),
+    include_str!("server/tests.rs"),
     include_str!("session/tests.rs"),
 ];
 
@@ -52,7 +53,6 @@ const UNUSED: &[ErrorCode] = &[
     ErrorCode::POLICY_OBJECTIVE,
     ErrorCode::POLICY_OBJECTIVE_ASKED,
     ErrorCode::LSP_DB_VERSION_MISSING,
-    ErrorCode::SYNCHRONISED_REQUEST_MISSING,
     ErrorCode::NOT_REQUIRED,
     ErrorCode::MSD_EXCEEDED,
     ErrorCode::UNKNOWN_SID,
