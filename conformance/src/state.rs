@@ -133,13 +133,18 @@ pub fn instances(agent: &Node) -> Result<BTreeMap<String, BTreeMap<String, Strin
     })
 }
 
+/// The subtree filter that selects the alarms that stand.
+pub const ALARMS: &str = "<alarms xmlns=\"urn:ietf:params:xml:ns:yang:ietf-alarms\"><alarm-list><alarm>\
+                          <is-cleared>false</is-cleared></alarm></alarm-list></alarms>";
+
 /// The alarms that stand: the text of each by its type.
 pub fn alarms(node: &Node) -> Result<BTreeMap<String, String>> {
-    let filter = cats("<system xmlns=\"urn:catsd:yang:cats-system\"><alarms/></system>");
-    read(node, &filter, |root| {
+    read(node, ALARMS, |root| {
         named(root, "alarm", |alarm| {
             let leaves = leaves(alarm);
-            Some((leaves.get("alarm-type")?.clone(), leaves.get("alarm-text")?.clone()))
+            let kind = leaves.get("alarm-type-id")?;
+            let kind = kind.split_once(':').map_or(kind.as_str(), |(_, kind)| kind);
+            Some((kind.to_owned(), leaves.get("alarm-text")?.clone()))
         })
     })
 }

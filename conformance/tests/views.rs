@@ -115,7 +115,7 @@ fn a_report_is_seen_at_its_agent_and_at_the_path_selector_or_waits_where_it_is_i
     assert_eq!(bed.report(2, 900, true)?, "422", "too fast to be believed");
     bed.shows("show sma quarantine", &["1 report waits", INSTANCE, "900", "slots changed too fast"])?;
     bed.shows("show sma cache service 1 instance 198.51.100.11", &["1 report in quarantine", "REPORTED"])?;
-    bed.shows("show alarms", &["quarantine", "cats:sma:SMA-1", "reports in doubt wait for an operator: 1"])?;
+    bed.shows("show alarms", &["quarantine", "metric-agent", "reports in doubt wait for an operator: 1"])?;
 
     let json = bed.cats("json", "show sma quarantine")?;
     let document: serde_json::Value =
@@ -143,14 +143,17 @@ fn what_someone_should_act_on_stands_in_one_list() -> Result<()> {
     assert_eq!(bed.report(2, 100, false)?, "401", "it does not say who it is");
     bed.shows(
         "show alarms",
-        &["authentication-failure", "cats:sma:SMA-1", "did not prove who they are (1 so far)"],
+        &["authentication-failure", "metric-agent", "did not prove who they are (1 so far)"],
     )?;
     let key = bed.node.folder().join("nobody.key").display().to_string();
     bed.succeed(&format!(
         "configure; set metric-agent northbound path-selector C-PS-9 address 127.0.0.1 port 9 \
          signature key-id k file {key}; commit"
     ))?;
-    bed.shows("show alarms", &["unreachable", "cats:cps:C-PS-9", "unusable", "nobody.key"])?;
+    bed.shows(
+        "show alarms",
+        &["path-selector-unreachable", "status[node-id='C-PS-9']", "unusable", "nobody.key"],
+    )?;
     bed.succeed("configure; delete metric-agent northbound path-selector C-PS-9; commit")?;
     wait_for("the alarms to end", || {
         let shown = bed.cats("table", "show alarms").ok()?.stdout;

@@ -46,7 +46,8 @@ pub struct View {
     pub help: &'static str,
     /// To what it can be narrowed: keys of the lists that it reads.
     narrows: &'static [Narrowing],
-    /// The places that it reads, by names below [`crate::place::HOME`]. It is there where the first of them is.
+    /// The places that it reads, by names below [`crate::place::HOME`], or from the top on behind a slash. It is there where
+    /// the first of them is.
     reads: &'static [&'static str],
     page: fn(Cursor<'_>) -> Page,
 }
@@ -160,9 +161,13 @@ fn there(schema: &Schema) -> impl Iterator<Item = &'static View> {
     VIEWS.iter().filter(has)
 }
 
-/// The place of this name below the home of all of ours.
+/// The place of this name below the home of all of ours, or behind a slash below the root.
 fn resolve(schema: &Schema, names: &str) -> Option<InstancePath> {
-    names.split('/').try_fold(home(schema)?, |mut path, name| {
+    let (above, names) = match names.strip_prefix('/') {
+        Some(names) => (InstancePath::default(), names),
+        None => (home(schema)?, names),
+    };
+    names.split('/').try_fold(above, |mut path, name| {
         let node = schema.children_named(path.node(), name).next()?;
         path.steps.push(Step { node, key: None });
         Some(path)

@@ -33,18 +33,26 @@ fn asked(text: &str) -> Result<Asked, Error> {
 
 /// The page of a view where the server answers with these data below `cats`.
 fn page(text: &str, cats: &Value) -> String {
-    let document = json!({ "ietf-routing:routing": { "ietf-cats:cats": cats } });
-    let ops = Ops::from_state_json(schema(), &document).unwrap();
+    paged(text, &json!({ "ietf-routing:routing": { "ietf-cats:cats": cats } }))
+}
+
+/// The same where it answers with this document.
+fn paged(text: &str, document: &Value) -> String {
+    let ops = Ops::from_state_json(schema(), document).unwrap();
     let tree = edit(&Tree::new(), schema(), ops).unwrap();
     asked(text).unwrap().page(schema(), &tree).to_string()
 }
 
 #[track_caller]
 fn is_told(name: &str, text: &str, cats: &Value) {
+    golden(name, text, &page(text, cats));
+}
+
+#[track_caller]
+fn golden(name: &str, text: &str, told: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/views/{name}.txt"));
-    let told = page(text, cats);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&file, &told).unwrap();
+        std::fs::write(&file, told).unwrap();
     }
     let golden = std::fs::read_to_string(&file).unwrap_or_default();
     assert_eq!(told, golden, "{text}: see {}", file.display());
@@ -262,20 +270,27 @@ fn the_service_table_is_told_with_source_and_age_and_what_stands_by() {
 fn alarms_are_told_the_newest_first_and_never_order_the_terminal_about() {
     let alarm = |kind: &str, resource: &str, at: &str, text: &str| {
         json!({
-            "component": "cats-engined", "alarm-type": kind, "resource": resource, "alarm-text": text,
-            "time-created": at,
+            "resource": resource, "alarm-type-id": format!("cats-alarms:{kind}"), "alarm-type-qualifier": "",
+            "time-created": at, "last-raised": at, "last-changed": at, "is-cleared": false,
+            "perceived-severity": "major", "alarm-text": text,
         })
     };
-    let alarms = json!([
-        alarm(
-            "clock-skew",
-            "cats:sma:SMA-1",
-            "2026-11-30T08:00:01.5Z",
-            "its clock is 3600s ahead\u{9b}2J: set it"
-        ),
-        alarm("unreachable", "cats-engined", "2026-11-30T09:00:00Z", "cats-engined is not connected"),
+    let mut seen =
+        alarm("component-not-connected", "cats-engined", "2026-11-30T09:00:00Z", "it is not connected");
+    seen["operator-state-change"] = json!([
+        { "time": "2026-11-30T09:01:00Z", "operator": "ann", "state": "ack", "text": "on my way" },
+        { "time": "2026-11-30T09:00:30Z", "operator": "bob", "state": "none" },
     ]);
-    is_told("alarms", "show alarms", &json!({ "cats-system:system": { "alarms": { "alarm": alarms } } }));
+    let mut over = alarm("quarantine", "cats-engined", "2026-11-30T07:00:00Z", "reports wait");
+    over["is-cleared"] = json!(true);
+    let agent = "/ietf-routing:routing/ietf-cats:cats/cats-cps:path-selector/agents/status[node-id='SMA-1']";
+    let skewed =
+        alarm("agent-clock-skew", agent, "2026-11-30T08:00:01.5Z", "it is 3600s ahead\u{9b}2J: set it");
+    let alarms = json!({
+        "alarm-list": { "alarm": [skewed, over, seen] }, "shelved-alarms": { "number-of-shelved-alarms": 2 },
+    });
+    let document = json!({ "ietf-alarms:alarms": alarms });
+    golden("alarms", "show alarms", &paged("show alarms", &document));
     is_told("alarms-none", "show alarms", &json!({}));
 }
 

@@ -276,7 +276,7 @@ impl<P: Plane> Engine<P> {
             moved |= moves;
             moves
         });
-        self.observe(now);
+        moved |= self.observe(now);
         self.tell(moved, now);
         more
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 /// What the management daemon consumes by itself, and its test of these leafs.
 const MANAGEMENT: &[(&str, &str)] = &[
+    ("/ietf-alarms:alarms/control/", "mgmtd/daemon/tests/alarms.rs"),
     ("/ietf-netconf-acm:nacm/", "mgmtd/daemon/tests/access.rs"),
     ("/ietf-subscribed-notifications:filters/", "mgmtd/daemon/tests/subscriptions.rs"),
     ("/ietf-system:system/", "mgmtd/daemon/src/logins.rs"),

@@ -403,9 +403,7 @@ fn whose_certificate_is_revoked_is_cut_off_in_the_middle_of_its_stream() {
 
 /// Whether an alarm says that something that is configured cannot be used.
 fn unusable(node: &mut Node) -> bool {
-    let state = node.state(&["/cats-system:system/alarms"]);
-    let alarms = state["cats-system:system"]["alarms"]["alarm"].as_array().cloned().unwrap_or_default();
-    alarms.iter().any(|alarm| alarm["alarm-type"] == "unusable")
+    node.alarms().iter().any(|alarm| alarm["alarm-type-id"] == "cats-alarms:unusable")
 }
 
 /// Proves SMA-20: nothing goes without a signature, and a key that comes later is used without a restart.

@@ -6,7 +6,7 @@ mod bed;
 
 use bed::instance::Instance;
 use bed::pki::Authority;
-use bed::{Kernel, Node, all_in_one, key, set};
+use bed::{CATS, Kernel, Node, all_in_one, key, set};
 use cats_datapath_core::BackendError;
 use cats_engine_daemon::engine::Now;
 use cats_engine_types::{Freshness, InstanceCounts, Locator, Report, ReportedTime};
@@ -187,16 +187,16 @@ fn each_leaf_of_state_of_path_selector_and_agent_is_served_in_some_state() {
     fail_data_plane(&mut bed);
     assert_eq!(missing(&bed.served), [""; 0]);
     assert_eq!(
-        alarms(&bed.look()),
+        alarms(&bed.node.alarms()),
         [
-            ("data-plane-fault", "cats:fwd:N"),
-            ("quarantine", "cats:sma:SMA-1"),
-            ("silent", "cats:sma:SMA-9"),
-            ("unreachable", "cats:cps:C-PS-2"),
-            ("unreachable", "cats:cps:C-PS-3"),
-            ("unusable", "network"),
+            ("agent-silent", "cats-cps:path-selector/agents/status[node-id='SMA-9']"),
+            ("data-plane-fault", "cats-forwarder:forwarder"),
+            ("path-selector-unreachable", "cats-sma:metric-agent/path-selectors/status[node-id='C-PS-2']"),
+            ("path-selector-unreachable", "cats-sma:metric-agent/path-selectors/status[node-id='C-PS-3']"),
+            ("quarantine", "cats-sma:metric-agent"),
+            ("unusable", "cats-system:system/certificates"),
         ]
-        .map(|(kind, resource)| (kind.to_owned(), resource.to_owned()))
+        .map(|(kind, resource)| (format!("cats-alarms:{kind}"), format!("{CATS}/{resource}")))
     );
 }
 
@@ -266,11 +266,10 @@ fn fail_data_plane(bed: &mut Bed) {
 }
 
 /// The alarms that stand: of which type, and about what.
-fn alarms(state: &Value) -> Vec<(String, String)> {
-    let alarms = state["cats-system:system"]["alarms"]["alarm"].as_array().unwrap();
+fn alarms(alarms: &[Value]) -> Vec<(String, String)> {
     let word = |alarm: &Value, leaf: &str| alarm[leaf].as_str().unwrap().to_owned();
     let mut found: Vec<_> =
-        alarms.iter().map(|alarm| (word(alarm, "alarm-type"), word(alarm, "resource"))).collect();
+        alarms.iter().map(|alarm| (word(alarm, "alarm-type-id"), word(alarm, "resource"))).collect();
     found.sort();
     found
 }

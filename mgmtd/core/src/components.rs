@@ -237,8 +237,7 @@ impl Components {
         component.disregard_changes();
         let (component, behind) = (component.name.clone(), component.behind);
         let reason = errors.first().map_or("no reason given".to_owned(), ToString::to_string);
-        self.clear_alarms_of(&component, out);
-        self.raise(Alarm::OutOfSync { component, reason }, now, out);
+        self.replace_alarm(Alarm::OutOfSync { component, reason }, now, out);
         if behind {
             self.load(id, (revision, running), out);
         }
@@ -323,12 +322,24 @@ impl Components {
         }
     }
 
-    /// Raises an alarm in place of others about the same component.
+    /// Raises an alarm in place of others about the same component. One of the same kind has not ended: its words are new.
     pub(crate) fn replace_alarm(&mut self, alarm: Alarm, now: Now, out: &mut VecDeque<Output>) {
-        if !self.alarms.contains_key(&alarm) {
-            self.clear_alarms_of(alarm.component(), out);
-            self.raise(alarm, now, out);
+        if self.alarms.contains_key(&alarm) {
+            return;
         }
+        let (same, others): (Vec<Alarm>, Vec<Alarm>) = self
+            .alarms
+            .keys()
+            .filter(|other| other.component() == alarm.component())
+            .cloned()
+            .partition(|other| other.kind() == alarm.kind());
+        for gone in others {
+            self.alarms.remove(&gone);
+            out.push_back(Output::Event(Event::AlarmCleared(gone)));
+        }
+        let since = same.iter().find_map(|known| self.alarms.remove(known)).unwrap_or(now.unix_us);
+        self.alarms.insert(alarm.clone(), since);
+        out.push_back(Output::Event(Event::AlarmRaised(alarm)));
     }
 
     pub(crate) fn clear_unrecorded(&mut self, out: &mut VecDeque<Output>) {

@@ -1,6 +1,7 @@
 //! The state machine: sessions, datastores and the requests on them.
 
 use crate::ahead::Ahead;
+use crate::alarms::{self, Alarms};
 use crate::call_home::CallHome;
 use crate::commit::{Commit, Stage};
 use crate::components::{Components, Refused};
@@ -99,6 +100,7 @@ pub struct Core {
     pub(crate) executions: Executions,
     pub(crate) push: Push,
     pub(crate) told: Told,
+    pub(crate) alarms: Alarms,
     pub(crate) nacm: Nacm,
     pub(crate) files: Files,
     pub(crate) history: History,
@@ -127,6 +129,7 @@ impl Core {
         Self {
             sessions: Sessions::new(facts.limits),
             nacm: Nacm::new(&facts.schema),
+            alarms: Alarms::new(&facts.schema, &running),
             facts,
             revision,
             candidate: running.clone(),
@@ -209,7 +212,7 @@ impl Core {
         self.on_their_way().any(|commit| !commit.is_unrecorded())
     }
 
-    /// The alarms that stand.
+    /// The alarms of this daemon's own that stand.
     pub fn alarms(&self) -> impl Iterator<Item = &Alarm> {
         self.components.alarms().map(|(alarm, _)| alarm)
     }
@@ -332,6 +335,9 @@ impl Core {
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
             Request::Execute(call) if push::is_ours(&self.facts.schema, &call) => {
                 self.subscription_request(session, &call, now).map(Some)
+            }
+            Request::Execute(call) if alarms::is_ours(&self.facts.schema, &call) => {
+                self.alarm_action(session, &call, now).map(Some)
             }
             Request::Execute(call) => self.execute(session, *call, now),
             Request::Subscribe(wanted) => self.subscribe(session, *wanted, now).map(Some),

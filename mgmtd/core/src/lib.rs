@@ -1,7 +1,7 @@
 //! Datastores, sessions, locks and the commit state machine of the management daemon.
 //!
 //! This crate must not know framing, transports, libyang, the store's files or what any module means beyond
-//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library` and the alarms, the history and the detached candidates of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
+//! `ietf-netconf-acm`, which it enforces, and `ietf-netconf-monitoring`, `ietf-yang-library`, `ietf-alarms` and the history and the detached candidates of `cats-system`, whose state it is. It has no I/O, no clock and no randomness:
 //! see the contract on [`Core`]. Of what it says by itself it knows `nc-notifications` and
 //! `ietf-netconf-notifications`.
 //!
@@ -10,6 +10,7 @@
 //! running as they were. While the journal is written, further commits are decided upon what is being written. A confirmed commit that is not confirmed is taken back by a commit of the daemon's own.
 
 mod ahead;
+mod alarms;
 mod call_home;
 mod commit;
 mod compare;

@@ -114,7 +114,7 @@ impl Core {
     ) -> Result<Option<Reply>, Vec<Error>> {
         let Some(component) = self.components.any() else {
             let message = "the engine, which carries this operation out, is not connected: start cats-engined, and \
-                           see the alarms of cats-system";
+                           see the alarms";
             return Err(vec![Error::application(ErrorTag::OperationFailed, message)]);
         };
         if self.executions.waiting.len() >= MOST_EXECUTIONS {
@@ -192,7 +192,7 @@ impl Core {
 }
 
 /// What a component is told: `module:name` of an RPC, the instance path of an action.
-fn name_of(schema: &Schema, call: &Call) -> String {
+pub(crate) fn name_of(schema: &Schema, call: &Call) -> String {
     let path = call.path().render(schema).0;
     match call.instance().steps.is_empty() {
         true => path.trim_start_matches('/').to_owned(),

@@ -275,23 +275,19 @@ pub enum Alarm {
     },
 }
 
-/// The name of this program in alarms about itself.
-const OURSELVES: &str = "cats-mgmtd";
-
-/// A component has one alarm at a time, and this one may stand beside the other.
-const HISTORY: &str = "cats-mgmtd history";
-
-/// And so may these.
-const EVENTS: &str = "cats-mgmtd events";
-const CALL_HOME: &str = "cats-mgmtd call-home";
-const TLS: &str = "cats-mgmtd tls";
+/// What else than a component has alarms, of which one stands at a time, but for those of clients that are called.
+const JOURNAL: &str = "journal";
+const HISTORY: &str = "history";
+const EVENTS: &str = "events";
+const CALL_HOME: &str = "call-home";
+const TLS: &str = "tls";
 
 impl Alarm {
-    /// The name of the component that it is about.
+    /// The component, or the part of this daemon, that it is about.
     pub fn component(&self) -> &str {
         match self {
             Alarm::Unreachable { component } | Alarm::OutOfSync { component, .. } => component,
-            Alarm::Unrecorded { .. } => OURSELVES,
+            Alarm::Unrecorded { .. } => JOURNAL,
             Alarm::NoHistory { .. } => HISTORY,
             Alarm::NoEvents { .. } => EVENTS,
             Alarm::CannotCall { .. } => CALL_HOME,
@@ -299,23 +295,36 @@ impl Alarm {
         }
     }
 
-    /// What it is about.
-    pub fn resource(&self) -> &str {
+    /// What it is about: a place in the model, or a name where it has none.
+    pub fn resource(&self) -> String {
+        let place = |name: &str| format!("/ietf-routing:routing/ietf-cats:cats/cats-system:system/{name}");
         match self {
-            Alarm::CannotCall { client, .. } => client,
-            Alarm::Unreachable { .. }
-            | Alarm::OutOfSync { .. }
-            | Alarm::NoHistory { .. }
-            | Alarm::NoEvents { .. }
-            | Alarm::Unrecorded { .. }
-            | Alarm::TlsFailed { .. } => self.component(),
+            Alarm::CannotCall { client, .. } => {
+                let quote = if client.contains('\'') { '"' } else { '\'' };
+                place(&format!("call-home/client[name={quote}{client}{quote}]"))
+            }
+            Alarm::NoHistory { .. } => place("history"),
+            Alarm::NoEvents { .. } => place("event-log"),
+            Alarm::TlsFailed { .. } => place("tls"),
+            Alarm::Unreachable { .. } | Alarm::OutOfSync { .. } | Alarm::Unrecorded { .. } => {
+                self.component().to_owned()
+            }
         }
     }
 
-    /// What kind of condition it is.
+    /// How bad it is, in the words of RFC 8632.
+    pub fn severity(&self) -> &'static str {
+        match self {
+            Alarm::Unreachable { .. } | Alarm::OutOfSync { .. } | Alarm::Unrecorded { .. } => "critical",
+            Alarm::TlsFailed { .. } => "major",
+            Alarm::NoHistory { .. } | Alarm::NoEvents { .. } | Alarm::CannotCall { .. } => "minor",
+        }
+    }
+
+    /// What kind of condition it is: its identity in the module `cats-alarms`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Alarm::Unreachable { .. } => "unreachable",
+            Alarm::Unreachable { .. } => "component-not-connected",
             Alarm::OutOfSync { .. } => "out-of-sync",
             Alarm::Unrecorded { .. } => "unrecorded",
             Alarm::NoHistory { .. } => "no-history",

@@ -1,11 +1,10 @@
 //! What `get` and `<operational>` show besides running: the state of this daemon (`ietf-netconf-monitoring`,
-//! `ietf-yang-library`, the alarms, the history and the detached candidates of `cats-system`), and of the components,
-//! which are asked for it, and for their own alarms.
+//! `ietf-yang-library`, `ietf-alarms`, the history and the detached candidates of `cats-system`), and of the components,
+//! which are asked for it.
 
 use crate::compare::Awaited;
 use crate::core::Core;
-use crate::monitoring::date_and_time;
-use crate::output::{Alarm, Output};
+use crate::output::Output;
 use crate::reading::{Filter, Reading, Selection, chain};
 use crate::reads::{READ_TIMEOUT, Read};
 use crate::types::{NmdaDatastore, Now, Reply, SessionId, Ticket};
@@ -15,8 +14,9 @@ use cats_yang_tree::{Ops, Tree};
 use serde_json::{Value, json};
 
 /// The modules whose state is this daemon's own.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "cats-system",
+    "ietf-alarms",
     "ietf-netconf-acm",
     "ietf-netconf-monitoring",
     "ietf-notification-capabilities",
@@ -26,9 +26,6 @@ const OWN: [&str; 9] = [
     "ietf-yang-push",
     "nc-notifications",
 ];
-
-/// The state of our own modules that components have a part in, by module and name: the alarms of all stand in one list.
-const SHARED: (&str, &str) = ("cats-system", "alarms");
 
 impl Core {
     /// Answers `get`, or asks a component first.
@@ -112,6 +109,8 @@ impl Core {
         let wanted = |node| filter.is_none_or(|filter| filter.touches(schema, node));
         let tree = self.running.with_tops_of(library, wanted);
         let tree = merge(schema, &tree, &self.own_state(session, filter))?;
+        let alarms = self.alarms.tree().root().iter().any(|(node, _)| wanted(node));
+        let tree = if alarms { tree.merged(schema, self.alarms.tree()) } else { tree };
         let intended = Some(self.running.clone());
         Ok(Reading { state, intended, ..Reading::new(tree, selection, access) })
     }
@@ -146,12 +145,7 @@ impl Core {
             });
             state.insert("ietf-netconf-acm:nacm".to_owned(), nacm);
         }
-        let alarms = self.alarm_list();
-        let has_alarms = schema.module_by_name("cats-system").is_some_and(|id| schema.module(id).implemented);
         let mut system = serde_json::Map::new();
-        if has_alarms && !alarms.is_empty() {
-            system.insert("alarms".to_owned(), json!({ "alarm": alarms }));
-        }
         if system_node(schema, "detached-candidates").is_some_and(|node| may_select(schema, filter, node)) {
             let candidates = self.detached_candidates(session);
             if !candidates.is_empty() {
@@ -175,20 +169,6 @@ impl Core {
             state.insert("ietf-routing:routing".to_owned(), system);
         }
         Value::Object(state)
-    }
-
-    /// Cheap enough to be there whatever the filter selects.
-    fn alarm_list(&self) -> Vec<Value> {
-        let entry = |(alarm, since_us): (&Alarm, u64)| {
-            json!({
-                "component": alarm.component(),
-                "alarm-type": alarm.kind(),
-                "resource": alarm.resource(),
-                "alarm-text": alarm.text(),
-                "time-created": date_and_time(since_us),
-            })
-        };
-        self.components.alarms().map(entry).collect()
     }
 }
 
@@ -236,18 +216,7 @@ pub(crate) fn component_paths(schema: &Schema, filter: Option<&Filter>) -> Optio
 
 /// Is `node` state of a component, or is there any below it?
 pub(crate) fn holds_state(schema: &Schema, node: NodeId) -> bool {
-    let module = schema.module_of(node).name.as_str();
-    let own = OWN.contains(&module) && !is_shared(schema, node);
-    if own && module != SHARED.0 {
-        return false;
-    }
-    let state = !own && !schema.node(node).config;
-    state || schema.data_children(node).iter().any(|child| holds_state(schema, *child))
-}
-
-/// Is `node` [`SHARED`], or below it?
-fn is_shared(schema: &Schema, node: NodeId) -> bool {
-    chain(schema, node)
-        .into_iter()
-        .any(|node| (schema.module_of(node).name.as_str(), schema.node(node).name.as_str()) == SHARED)
+    !OWN.contains(&schema.module_of(node).name.as_str())
+        && (!schema.node(node).config
+            || schema.data_children(node).iter().any(|child| holds_state(schema, *child)))
 }

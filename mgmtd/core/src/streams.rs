@@ -316,6 +316,21 @@ impl Core {
         if let Some(notice) = self.notice_of(event) {
             self.log_notice(notice, now);
         }
+        match event {
+            Event::AlarmRaised(alarm) => self.alarm_raised(alarm, now),
+            Event::AlarmCleared(alarm) => self.alarm_cleared(alarm, now),
+            Event::Committed { .. } => self.follow_alarm_control(now),
+            Event::SessionOpened { .. }
+            | Event::SessionEnded { .. }
+            | Event::CommitFailed { .. }
+            | Event::ConfirmedCommit { .. }
+            | Event::RollbackRefused { .. }
+            | Event::Denied { .. }
+            | Event::Executes { .. }
+            | Event::CandidateKept { .. }
+            | Event::CandidateAttached { .. }
+            | Event::CandidateDropped { .. } => {}
+        }
     }
 
     /// Keeps a notification on the stream, and tells it.

@@ -184,6 +184,7 @@ impl Core {
                 errors.first().map_or_else(|| "it does not fit the schema".to_owned(), ToString::to_string)
             }
         })?;
+        self.follow_told_alarms(now);
         self.state_moved(now);
         Ok(())
     }

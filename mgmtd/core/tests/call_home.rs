@@ -35,7 +35,8 @@ fn an_alarm_stands_for_each_client_that_cannot_be_reached_and_stays_the_same_whi
     assert_eq!(node.alarms(), [cannot_call("a", "refused"), cannot_call("b", "lost")]);
     node.core.handle_call_home(vec![called("b", true, "lost")], now);
     assert_eq!(node.alarms(), [cannot_call("b", "lost")]);
-    assert_eq!(node.alarms()[0].resource(), "b");
+    let place = "/ietf-routing:routing/ietf-cats:cats/cats-system:system/call-home/client[name='b']";
+    assert_eq!(node.alarms()[0].resource(), place);
     node.core.handle_call_home(vec![called("b", false, "lost")], now);
     assert_eq!(node.alarms(), []);
 }

@@ -143,22 +143,22 @@ fn an_engine_that_refuses_its_snapshot_is_an_alarm_until_it_takes_one() {
     };
     reply.send(Err(vec![fault])).unwrap();
     let mut session = daemon.client();
-    let until = |session: &mut daemon::Session, engine: &mut Engine, wanted: Option<&str>| {
+    let until = |session: &mut daemon::Session, wanted: Option<&str>| {
         // Each look is a round trip through the daemon, so the bound is one of work, not of time.
         let as_wanted = |found: &Option<String>| match (found, wanted) {
             (Some(text), Some(words)) => text.contains(words),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        let mut alarm = || text_of(&alarms(session, engine, "{}"), "alarm-text").map(str::to_owned);
+        let mut alarm = || text_of(&session.alarms(), "alarm-text").map(str::to_owned);
         let found = (0..10_000).map(|_| alarm()).find(as_wanted);
         assert!(found.is_some(), "never {wanted:?}, but {:?}", alarm());
     };
-    until(&mut session, &mut engine, Some("no such table"));
+    until(&mut session, Some("no such table"));
     session.ok(&edit("<one>1</one>"));
     session.ok("<commit/>");
     engine.loaded(1);
-    until(&mut session, &mut engine, None);
+    until(&mut session, None);
 }
 
 #[test]
@@ -171,41 +171,34 @@ fn alarms_of_the_engine_stand_beside_our_own() {
     let message = "no such table".to_owned();
     let fault = Fault { path: String::new(), tag: "operation-failed".to_owned(), app_tag: None, message };
     reply.send(Err(vec![fault])).unwrap();
-    let alarm = |resource: &str| {
+    let alarm = |name: &str, text: &str| {
         format!(
-            "{{\"component\":\"cats-engined\",\"alarm-type\":\"silent\",\"resource\":\"{resource}\",\
-             \"alarm-text\":\"{resource} is not heard\",\"time-created\":\"2026-11-30T08:00:00Z\"}}"
+            "{{\"resource\":\"{name}\",\"alarm-type-id\":\"cats-alarms:agent-silent\",\"alarm-type-qualifier\":\"\",\
+             \"time-created\":\"2026-11-30T08:00:00Z\",\"last-raised\":\"2026-11-30T08:00:00Z\",\
+             \"last-changed\":\"2026-11-30T08:00:00Z\",\"is-cleared\":false,\"perceived-severity\":\"major\",\
+             \"alarm-text\":\"{text}\"}}"
         )
     };
-    let state = format!(
-        "{{\"ietf-routing:routing\":{{\"ietf-cats:cats\":{{\"cats-system:system\":{{\"alarms\":{{\"alarm\":[\
-         {},{}]}}}}}}}}}}",
-        alarm("cats:sma:A"),
-        alarm("cats:sma:B")
-    );
+    let document = |alarms: &[String]| {
+        format!("{{\"ietf-alarms:alarms\":{{\"alarm-list\":{{\"alarm\":[{}]}}}}}}", alarms.join(","))
+    };
+    let list = "/ietf-alarms:alarms/alarm-list";
+    let (a, b) = (alarm("A", "A is not heard"), alarm("B", "B is not heard"));
     let mut session = daemon.client();
-    let shown = (0..10_000)
-        .map(|_| alarms(&mut session, &mut engine, &state))
-        .find(|xml| xml.contains("no such table"));
-    let shown = shown.expect("our own alarm");
-    assert_eq!(shown.matches("<alarm>").count(), 3, "{shown}");
-    for words in
-        ["cats:sma:A is not heard", "cats:sma:B is not heard", "<alarm-type>out-of-sync</alarm-type>"]
-    {
-        assert!(shown.contains(words), "{words} in {shown}");
-    }
-}
-
-/// The alarms that stand, where the engine tells this state when it is asked for its own.
-fn alarms(session: &mut daemon::Session, engine: &mut Engine, state: &str) -> String {
-    session.send(&format!(
-        "<get><filter><routing xmlns=\"{ROUTING}\"><cats xmlns=\"{CATS}\">\
-         <system xmlns=\"urn:catsd:yang:cats-system\"><alarms/></system></cats></routing></filter></get>"
-    ));
-    let asked = engine.tells(state);
-    assert_eq!(asked, ["/ietf-routing:routing/ietf-cats:cats/cats-system:system/alarms"]);
-    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
-    xml.into_string()
+    engine.pushes(&[], &document(&[a, b.clone()]), &[list]);
+    let until = |session: &mut daemon::Session, wanted: &[&str]| {
+        let told = |xml: &String| {
+            xml.matches("<alarm>").count() == wanted.len() && wanted.iter().all(|words| xml.contains(words))
+        };
+        let found = (0..10_000).map(|_| session.alarms()).find(told);
+        assert!(found.is_some(), "never {wanted:?}, but {}", session.alarms());
+    };
+    until(&mut session, &["A is not heard", "B is not heard", "no such table"]);
+    engine.pushes(&[list], &document(&[b]), &[]);
+    until(&mut session, &["B is not heard", "no such table"]);
+    let all = session
+        .data("<get><filter><alarms xmlns=\"urn:ietf:params:xml:ns:yang:ietf-alarms\"/></filter></get>");
+    assert!(all.contains("<perceived-severity>cleared</perceived-severity>"), "its history: {all}");
 }
 
 const ROUTING: &str = "urn:ietf:params:xml:ns:yang:ietf-routing";

@@ -208,15 +208,6 @@ fn without_a_readable_history_the_daemon_runs_and_says_why_there_is_none() {
     assert_eq!((one(&mut session), numbers(&mut session)), (Some(1), vec![1, 2, 3]));
 }
 
-/// What the alarms say.
-fn alarms(session: &mut Session) -> String {
-    session.data(
-        "<get><filter><routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\">\
-         <cats xmlns=\"urn:ietf:params:xml:ns:yang:ietf-cats\"><system xmlns=\"urn:catsd:yang:cats-system\">\
-         <alarms/></system></cats></routing></filter></get>",
-    )
-}
-
 #[test]
 fn a_history_that_cannot_be_kept_is_an_alarm_and_is_whole_again_without_a_restart_once_it_can() {
     let place = Place::new();
@@ -225,7 +216,7 @@ fn a_history_that_cannot_be_kept_is_an_alarm_and_is_whole_again_without_a_restar
     std::fs::create_dir_all(&obstacle).unwrap();
     let daemon = place.start();
     let mut session = daemon.client();
-    assert!(alarms(&mut session).contains("no revisions are kept"));
+    assert!(session.alarms().contains("no revisions are kept"));
     for value in 1..=3 {
         session.commit(&format!("<one>{value}</one>"));
     }
@@ -236,7 +227,7 @@ fn a_history_that_cannot_be_kept_is_an_alarm_and_is_whole_again_without_a_restar
     session.ok(&rollback(1));
     session.ok("<commit/>");
     assert_eq!((one(&mut session), numbers(&mut session)), (Some(1), vec![1, 2, 3, 4]));
-    assert!(!alarms(&mut session).contains("no revisions are kept"));
+    assert!(!session.alarms().contains("no revisions are kept"));
     drop(session);
     daemon.kill();
     let daemon = place.start();

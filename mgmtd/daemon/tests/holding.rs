@@ -17,18 +17,6 @@ use std::time::{Duration, Instant};
 /// Entries of a list.
 const MANY: usize = 10_000;
 
-const ALARMS: &str = "<get><filter><routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\">\
-    <cats xmlns=\"urn:ietf:params:xml:ns:yang:ietf-cats\"><system xmlns=\"urn:catsd:yang:cats-system\"><alarms/>\
-    </system></cats></routing></filter></get>";
-
-/// The alarms that stand; the engine has none.
-fn alarms(session: &mut Session, engine: &mut Engine) -> String {
-    session.send(ALARMS);
-    engine.tells("{}");
-    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
-    xml.into_string()
-}
-
 /// Another session, which asks for little and at once again.
 struct Other {
     stop: Arc<AtomicBool>,
@@ -89,7 +77,7 @@ fn a_session_does_not_wait_for_the_state_that_another_one_asked_for() {
     json.push_str("]}}");
     let state = format!("<get><filter><knobs xmlns=\"{NS}\"><seen/></knobs></filter></get>");
     // The daemon has heard of the engine.
-    while alarms(&mut session, &mut engine).contains("<alarm>") {}
+    while session.alarms().contains("<alarm>") {}
     session.send(&state);
     let Call::State { reply, .. } = engine.call() else { panic!("a question") };
     let begun = Instant::now();

@@ -266,15 +266,17 @@ fn an_engine_that_is_not_there_is_an_alarm_in_the_state() {
     let place = Place::new();
     let daemon = place.start();
     let mut session = daemon.client();
-    let routing = "urn:ietf:params:xml:ns:yang:ietf-routing";
-    for filter in [String::new(), format!("<filter><routing xmlns=\"{routing}\"/></filter>")] {
+    let alarms = "urn:ietf:params:xml:ns:yang:ietf-alarms";
+    for filter in
+        [String::new(), format!("<filter><alarms xmlns=\"{alarms}\"><alarm-list/></alarms></filter>")]
+    {
         let xml = session.data(&format!("<get>{filter}</get>"));
-        assert_eq!(text_of(&xml, "component"), Some("cats-engined"), "{xml}");
+        assert_eq!(text_of(&xml, "resource"), Some("cats-engined"), "{xml}");
         assert!(text_of(&xml, "alarm-text").is_some_and(|text| text.contains("is not connected")), "{xml}");
         assert!(text_of(&xml, "time-created").is_some_and(|time| time.starts_with("20")), "{xml}");
     }
     let xml = session.data("<get-config><source><running/></source></get-config>");
-    assert_eq!(text_of(&xml, "component"), None, "an alarm is no configuration");
+    assert_eq!(text_of(&xml, "resource"), None, "an alarm is no configuration");
 }
 
 #[test]

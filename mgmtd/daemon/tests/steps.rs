@@ -18,18 +18,6 @@ const NAMED: &str = "<commit><confirmed/><persist>night shift</persist></commit>
 const CONFIRM: &str = "<commit><persist-id>night shift</persist-id></commit>";
 const CANCEL: &str = "<cancel-commit><persist-id>night shift</persist-id></cancel-commit>";
 
-const ALARMS: &str = "<get><filter><routing xmlns=\"urn:ietf:params:xml:ns:yang:ietf-routing\">\
-    <cats xmlns=\"urn:ietf:params:xml:ns:yang:ietf-cats\"><system xmlns=\"urn:catsd:yang:cats-system\"><alarms/>\
-    </system></cats></routing></filter></get>";
-
-/// The alarms that stand; the engine has none.
-fn alarms(session: &mut Session, engine: &mut Engine) -> String {
-    session.send(ALARMS);
-    engine.tells("{}");
-    let Some(Answer::Data(xml)) = session.receive() else { panic!("data") };
-    xml.into_string()
-}
-
 /// How far an operation that changes running came when the daemon was killed.
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -101,7 +89,7 @@ impl Round {
         reply.send(Attached { revision: id.revision, needs_snapshot: true, nodes: vec![] }).unwrap();
         let Call::Snapshot { reply, .. } = engine.call() else { panic!("a snapshot") };
         reply.send(Ok(())).unwrap();
-        while alarms(&mut session, &mut engine).contains("<alarm>") {}
+        while session.alarms().contains("<alarm>") {}
         Self { daemon, engine, session }
     }
 

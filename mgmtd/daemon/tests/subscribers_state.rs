@@ -11,6 +11,8 @@ use subscriber::{World, datastore, on_change};
 
 const ENGINE: ComponentId = ComponentId(7);
 const CATS: &str = "/ietf-routing:routing/ietf-cats:cats";
+/// What is always asked for.
+const ALARMS: &str = "/ietf-alarms:alarms/alarm-list";
 
 fn table() -> String {
     format!("{CATS}/cats-cps:path-selector/service-table")
@@ -51,7 +53,7 @@ fn tell(
         sequence,
         dropped: dropped.iter().map(path).collect(),
         state: Ops::from_state_json(&world.schema, &document).unwrap(),
-        whole: if whole { vec![table()] } else { Vec::new() },
+        whole: if whole { vec![table(), ALARMS.to_owned()] } else { Vec::new() },
     };
     let told = world.core.handle_told(ENGINE, delta, world.now);
     world.run();
@@ -79,16 +81,16 @@ fn subscribed() -> (World, SessionId) {
 fn a_component_tells_what_subscriptions_select_and_nothing_when_there_are_none() {
     let mut world = World::new();
     attach(&mut world);
-    assert_eq!(world.watched, Vec::<Vec<String>>::new());
+    assert_eq!(world.watched, [[ALARMS]]);
     let root = world.administrator();
     let id = world.establish(root, &of_slots(""));
-    assert_eq!(world.watched, [[table()]]);
+    assert_eq!(world.watched.last().unwrap(), &[ALARMS.to_owned(), table()]);
     world.establish(root, &of_slots("<yp:dampening-period>5</yp:dampening-period>"));
-    assert_eq!(world.watched.len(), 1, "it tells that already");
+    assert_eq!(world.watched.len(), 2, "it tells that already");
     world.rpc(root, &subscriber::with_id(subscriber::SN, "delete-subscription", id));
-    assert_eq!(world.watched.len(), 1, "another one wants it");
+    assert_eq!(world.watched.len(), 2, "another one wants it");
     world.drop_session(root);
-    assert_eq!(world.watched.last(), Some(&Vec::new()));
+    assert_eq!(world.watched.last().unwrap(), &[ALARMS]);
 }
 
 #[test]

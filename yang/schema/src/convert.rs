@@ -1,5 +1,6 @@
 //! From libyang's compiled nodes to the plain schema.
 
+use crate::modules::ON_CHANGE;
 use crate::raw::{IdentityRef, ModuleRef, NodeRef, Written};
 use crate::{targets, types};
 use cats_yang_tree::schema::{
@@ -66,6 +67,7 @@ pub(crate) fn schema(modules: &[ModuleRef]) -> Schema {
         .enumerate()
         .map(|(index, (node, parent))| convert(&names, index, *node, *parent))
         .collect();
+    mark_standard(&mut schema);
     inherit_flags(&mut schema);
     targets::resolve(&mut schema);
     schema.indexed()
@@ -251,6 +253,15 @@ fn flags(node: NodeRef, kind: &NodeKind) -> Flags {
         }
     }
     flags
+}
+
+/// Standard modules cannot carry our marks.
+fn mark_standard(schema: &mut Schema) {
+    let names: Vec<String> = schema.modules.iter().map(|module| module.name.clone()).collect();
+    for node in schema.nodes.iter_mut().filter(|node| !node.config) {
+        let module = names.get(usize::from(node.module.0)).map_or("", String::as_str);
+        node.flags.on_change |= ON_CHANGE.contains(&(module, node.name.as_str()));
+    }
 }
 
 /// `on-change` and `sensitive` hold for a whole subtree.

@@ -11,6 +11,7 @@ mod embedded {
 /// groupings only; `ietf-interfaces` becomes implemented too, since leafrefs of `ietf-routing` point into it.
 const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("iana-crypt-hash", &["crypt-hash-sha-256", "crypt-hash-sha-512"]),
+    ("ietf-alarms", &["alarm-history", "alarm-shelving", "alarm-summary", "operator-actions"]),
     ("ietf-datastores", &[]),
     ("ietf-netconf", &["candidate", "confirmed-commit", "rollback-on-error", "url", "validate", "xpath"]),
     ("ietf-netconf-acm", &[]),
@@ -26,6 +27,14 @@ const IMPLEMENTED: &[(&str, &[&str])] = &[
     ("ietf-yang-push", &["on-change"]),
     // For its identities, which an import alone does not make values (RFC 7950 section 9.10.2).
     ("ietf-x509-cert-to-name", &[]),
+];
+
+/// State of standard modules that is told on change: what `cats-types:on-change` says of our own.
+pub(crate) const ON_CHANGE: &[(&str, &str)] = &[
+    ("ietf-alarms", "alarm-inventory"),
+    ("ietf-alarms", "alarm-list"),
+    ("ietf-alarms", "shelved-alarms"),
+    ("ietf-alarms", "summary"),
 ];
 
 /// Of ours, those that hold only types and extensions.

@@ -24,7 +24,7 @@ pub mod notice;
 pub mod operation;
 pub mod ops;
 pub mod path;
-mod pattern;
+pub mod pattern;
 pub mod schema;
 mod size;
 pub mod time;

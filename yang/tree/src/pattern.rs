@@ -29,6 +29,12 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     compile_within(pattern, LARGE)
 }
 
+/// Does all of `text` match a pattern that a peer has sent? One that cannot be read, or would take too much, matches
+/// nothing.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    compile_within(pattern, SMALL).is_ok_and(|regex| regex.is_match(text))
+}
+
 /// As [`compile`], if the result takes at most `limit` octets.
 pub(crate) fn compile_within(pattern: &str, limit: usize) -> Result<Regex, String> {
     let mut translator = Translator { input: pattern.chars().peekable(), out: String::from(r"\A(?:") };

@@ -11,16 +11,22 @@ pub(super) struct Cursor<'a> {
     schema: &'a Schema,
     node: Option<NodeId>,
     branch: Option<&'a Branch>,
+    root: &'a Branch,
 }
 
 impl<'a> Cursor<'a> {
     /// Below the home of all of ours.
     pub(super) fn home(schema: &'a Schema, tree: &'a Tree) -> Self {
-        let mut at = Self { schema, node: None, branch: Some(tree.root()) };
+        let mut at = Self { schema, node: None, branch: Some(tree.root()), root: tree.root() };
         for step in home(schema).into_iter().flat_map(|path| path.steps) {
             at = at.enter(Some(step.node));
         }
         at
+    }
+
+    /// The top of all data.
+    pub(super) fn top(&self) -> Self {
+        Self { schema: self.schema, node: None, branch: Some(self.root), root: self.root }
     }
 
     fn named(&self, name: &str) -> Option<NodeId> {
@@ -32,7 +38,7 @@ impl<'a> Cursor<'a> {
             Some(Data::Container(branch)) => Some(branch.as_ref()),
             Some(Data::Leaf(_) | Data::List(_) | Data::LeafList(_) | Data::Any(_)) | None => None,
         };
-        Self { schema: self.schema, node, branch }
+        Self { node, branch, ..*self }
     }
 
     /// The container of this name.
@@ -50,7 +56,7 @@ impl<'a> Cursor<'a> {
         let node = self.named(name);
         match node.and_then(|node| self.branch?.get(node)) {
             Some(Data::List(entries)) => {
-                let at = |branch| Self { schema: self.schema, node, branch: Some(branch) };
+                let at = |branch| Self { node, branch: Some(branch), ..*self };
                 entries.iter().map(|(_, branch)| at(branch.as_ref())).collect()
             }
             Some(Data::Leaf(_) | Data::Container(_) | Data::LeafList(_) | Data::Any(_)) | None => Vec::new(),

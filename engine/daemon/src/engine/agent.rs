@@ -149,11 +149,11 @@ impl<P: Plane> Engine<P> {
                 }
                 Output::Answer { key, instruction } => role.reporters.send(key.csci_id, instruction),
                 Output::Alarm { alarm, raised } => {
-                    self.alarms.follow_agent(role.desired.node(), &alarm, raised, now);
+                    self.alarms.follow_agent(&alarm, raised, now);
                     log_alarm(&alarm, raised);
                 }
                 Output::Audit(record) => {
-                    self.alarms.follow_audit(role.desired.node(), &record, now);
+                    self.alarms.follow_audit(&record, now);
                     log_audit(&record);
                 }
                 Output::Event(event) => log_event(&event),

@@ -7,6 +7,7 @@ mod selector;
 use super::{Engine, Now};
 use crate::plane::Plane;
 use cats_engine_core::sma::InstanceKey;
+use cats_engine_types::NodeId;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,8 +15,28 @@ use std::time::{Duration, Instant, SystemTime};
 /// prove who it is.
 const AFTER: Duration = Duration::from_secs(600);
 
+/// Words that differ in nothing but what is counted are not told anew before so long: each is an entry of the alarm's
+/// history.
+const WORDS: Duration = Duration::from_secs(60);
+
 /// How often is looked for what no machine tells of.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// What an alarm is about: places in the model, below the container of this software.
+const FORWARDER: &str = "cats-forwarder:forwarder";
+const CERTIFICATES: &str = "cats-system:system/certificates";
+const SELECTOR: &str = "cats-cps:path-selector";
+const AGENT: &str = "cats-sma:metric-agent";
+
+/// The instance path of a place.
+fn place(below: &str) -> String {
+    format!("/ietf-routing:routing/ietf-cats:cats/{below}")
+}
+
+/// That of an entry of a list by its name, which has no quotes.
+fn entry(list: &str, node: &NodeId) -> String {
+    place(&format!("{list}[node-id='{node}']"))
+}
 
 /// What kind of condition it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +47,8 @@ pub(super) enum Kind {
     Unusable,
     /// The path selector has as many flows as it may.
     FlowLimit,
+    /// Ingresses could not install what was decided.
+    BindingFailure,
     /// The clock of a metric agent is off.
     ClockSkew,
     /// A metric agent is not heard of.
@@ -50,15 +73,36 @@ pub(super) enum Kind {
     BufferOverrun,
 }
 
+/// How bad it is, in the words of RFC 8632.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Severity {
+    Warning,
+    Minor,
+    Major,
+    Critical,
+}
+
+impl Severity {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 impl Kind {
-    /// Its name in YANG. It never changes: programs look for it.
+    /// Its identity in the module `cats-alarms`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::DataPlane => "data-plane-fault",
             Self::Unusable => "unusable",
             Self::FlowLimit => "flow-limit",
-            Self::ClockSkew => "clock-skew",
-            Self::Silent => "silent",
+            Self::BindingFailure => "binding-failure",
+            Self::ClockSkew => "agent-clock-skew",
+            Self::Silent => "agent-silent",
             Self::RecordLimit => "record-limit",
             Self::InstanceClocks => "instance-clock-skew",
             Self::Overload => "report-overload",
@@ -66,14 +110,32 @@ impl Kind {
             Self::Unauthorised => "unauthorised-report",
             Self::Quarantine => "quarantine",
             Self::CacheFull => "cache-full",
-            Self::Unreachable => "unreachable",
+            Self::Unreachable => "path-selector-unreachable",
             Self::BufferOverrun => "buffer-overrun",
+        }
+    }
+
+    pub(super) fn severity(self) -> Severity {
+        match self {
+            Self::DataPlane => Severity::Critical,
+            Self::Unusable
+            | Self::FlowLimit
+            | Self::BindingFailure
+            | Self::ClockSkew
+            | Self::Silent
+            | Self::Unreachable => Severity::Major,
+            Self::RecordLimit
+            | Self::InstanceClocks
+            | Self::Overload
+            | Self::CacheFull
+            | Self::BufferOverrun => Severity::Minor,
+            Self::Authentication | Self::Unauthorised | Self::Quarantine => Severity::Warning,
         }
     }
 
     /// Whether it is of things that happen: it stands for a while after the last one.
     fn happens(self) -> bool {
-        matches!(self, Self::Authentication | Self::Unauthorised)
+        matches!(self, Self::Authentication | Self::Unauthorised | Self::BindingFailure)
     }
 }
 
@@ -82,6 +144,8 @@ impl Kind {
 pub(super) struct Standing {
     pub(super) since: SystemTime,
     pub(super) text: String,
+    /// Since when these words stand.
+    worded: Instant,
     /// How often it was told of, and when last.
     times: u64,
     last: Instant,
@@ -97,17 +161,24 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// It stands from now on, if it did not before; the words are the newest, and are given how often it was told of.
+    /// It stands from now on, if it did not before; the words are the newest, or not much older, and are given how often it
+    /// was told of.
     fn raise(&mut self, kind: Kind, resource: &str, text: impl FnOnce(u64) -> String, now: Now) {
         let of_kind = self.standing.entry(kind).or_default();
         match of_kind.get_mut(resource).filter(|standing| stands(kind, standing, now)) {
             Some(standing) => {
                 standing.times = standing.times.saturating_add(1);
-                standing.text = text(standing.times);
                 standing.last = now.at;
+                if now.at.saturating_duration_since(standing.worded) >= WORDS {
+                    let words = text(standing.times);
+                    if words != standing.text {
+                        (standing.text, standing.worded) = (words, now.at);
+                    }
+                }
             }
             None => {
-                let standing = Standing { since: now.wall, text: text(1), times: 1, last: now.at };
+                let (worded, last) = (now.at, now.at);
+                let standing = Standing { since: now.wall, text: text(1), worded, times: 1, last };
                 of_kind.insert(resource.to_owned(), standing);
             }
         }
@@ -149,30 +220,30 @@ fn stands(kind: Kind, standing: &Standing, now: Now) -> bool {
 }
 
 impl<P: Plane> Engine<P> {
-    /// Looks for what no machine tells of as it begins and ends, unless that was done just now.
-    pub(super) fn observe(&mut self, now: Now) {
+    /// Looks for what no machine tells of as it begins and ends, unless that was done just now. True where it was.
+    pub(super) fn observe(&mut self, now: Now) -> bool {
         let due = |looked: Instant| now.at.saturating_duration_since(looked) >= LOOK;
-        if self.alarms.looked.is_none_or(due) {
+        let looks = self.alarms.looked.is_none_or(due);
+        if looks {
             self.look(now);
         }
+        looks
     }
 
     /// The same at once, so that what is shown is what holds.
     pub(super) fn look(&mut self, now: Now) {
         let Self { alarms, forwarder, agent, network, .. } = self;
         alarms.looked = Some(now.at);
-        let faulty =
-            forwarder.as_ref().and_then(|role| Some((role.fault.as_ref()?, &role.desired.config.node)));
-        let fault = faulty.map(|((fault, _), node)| {
+        let fault = forwarder.as_ref().and_then(|role| role.fault.as_ref()).map(|(fault, _)| {
             let text = format!("the data plane is not as configured, and tried again: {fault}");
-            (format!("cats:fwd:{node}"), text)
+            (place(FORWARDER), text)
         });
         alarms.only(Kind::DataPlane, fault, now);
         let faults = network.faults();
         let unusable = (!faults.is_empty()).then(|| {
             let text =
                 format!("what is configured cannot be used, and is tried again: {}", faults.join("; "));
-            ("network".to_owned(), text)
+            (place(CERTIFICATES), text)
         });
         alarms.only(Kind::Unusable, unusable, now);
         alarms.look_at_agent(agent.as_ref(), now);
@@ -183,16 +254,12 @@ impl<P: Plane> Engine<P> {
 mod tests {
     use super::*;
     use cats_engine_core::sma::{Alarm, AuditKind, AuditRecord, AuthenticationFailure};
-    use cats_engine_types::{CsId, CsciId, NodeId, UnixMicros};
+    use cats_engine_types::{CsId, CsciId, UnixMicros};
     use std::time::UNIX_EPOCH;
 
     fn at(begin: Instant, seconds: u64) -> Now {
         let after = Duration::from_secs(seconds);
         Now { at: begin + after, wall: UNIX_EPOCH + after }
-    }
-
-    fn agent() -> NodeId {
-        "SMA-1".parse().unwrap()
     }
 
     /// What stands, since when, in how many words.
@@ -207,15 +274,18 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_keeps_its_begin_and_takes_the_newest_words() {
+    fn an_alarm_keeps_its_begin_and_takes_new_words_once_a_minute() {
         let (mut alarms, begin) = (Alarms::default(), Instant::now());
-        let found = |text: &str| Some(("cats:fwd:N".to_owned(), text.to_owned()));
-        alarms.only(Kind::DataPlane, found("one"), at(begin, 1));
-        alarms.only(Kind::DataPlane, found("two"), at(begin, 5));
-        let shown = standing(&alarms, at(begin, 9));
-        assert_eq!(shown, [("data-plane-fault", "cats:fwd:N".to_owned(), 1, "two".to_owned())]);
-        alarms.only(Kind::DataPlane, None, at(begin, 9));
-        assert_eq!(standing(&alarms, at(begin, 9)), []);
+        let found = |text: &str| Some((place(FORWARDER), text.to_owned()));
+        for (second, text, told) in
+            [(1, "one", "one"), (5, "two", "one"), (61, "three", "three"), (70, "four", "three")]
+        {
+            alarms.only(Kind::DataPlane, found(text), at(begin, second));
+            let shown = standing(&alarms, at(begin, second));
+            assert_eq!(shown, [("data-plane-fault", place(FORWARDER), 1, told.to_owned())]);
+        }
+        alarms.only(Kind::DataPlane, None, at(begin, 70));
+        assert_eq!(standing(&alarms, at(begin, 70)), []);
     }
 
     /// Proves SMA-28.
@@ -233,8 +303,8 @@ mod tests {
             kind: AuditKind::Authentication(failure),
             left_out: 0,
         };
-        alarms.follow_audit(&agent(), &record, at(begin, 1));
-        alarms.follow_audit(&agent(), &record, at(begin, 500));
+        alarms.follow_audit(&record, at(begin, 1));
+        alarms.follow_audit(&record, at(begin, 500));
         let shown = standing(&alarms, at(begin, 1099));
         assert_eq!((shown.len(), shown[0].0, shown[0].2), (1, "authentication-failure", 1));
         assert!(
@@ -242,7 +312,7 @@ mod tests {
             "{shown:?}"
         );
         assert_eq!(standing(&alarms, at(begin, 1100)), [], "600 s after the last one");
-        alarms.follow_audit(&agent(), &record, at(begin, 2000));
+        alarms.follow_audit(&record, at(begin, 2000));
         let anew = standing(&alarms, at(begin, 2001));
         assert_eq!((anew[0].2, anew[0].3.contains("(1 so far)")), (2000, true), "{anew:?}");
     }
@@ -256,15 +326,16 @@ mod tests {
             Alarm::ClockSkew { key, by: Duration::from_secs(3600), ahead: true }
         };
         for number in 1..=5 {
-            alarms.follow_agent(&agent(), &alarm(number), true, at(begin, number.into()));
+            alarms.follow_agent(&alarm(number), true, at(begin, number.into()));
         }
-        let shown = standing(&alarms, at(begin, 9));
+        alarms.follow_agent(&alarm(5), true, at(begin, 61));
+        let shown = standing(&alarms, at(begin, 61));
         assert_eq!((shown.len(), shown[0].0, shown[0].2), (1, "instance-clock-skew", 1));
         let text = &shown[0].3;
         assert!(text.contains("3 of service 1 by 3600s ahead, and 2 more"), "{text}");
         for number in 1..=5 {
             assert_eq!(standing(&alarms, at(begin, 9)).len(), 1);
-            alarms.follow_agent(&agent(), &alarm(number), false, at(begin, 9));
+            alarms.follow_agent(&alarm(number), false, at(begin, 9));
         }
         assert_eq!(standing(&alarms, at(begin, 9)), []);
     }

@@ -99,7 +99,6 @@ impl<P: Plane> Engine<P> {
                 self.selector_state(&mut cats, &filter, now);
                 self.forwarder_state(&mut cats, &filter);
                 self.agent_state(&mut cats, &filter, now);
-                self.alarm_state(&mut cats, &filter, now);
                 (Long::Decisions, None)
             }
         };
@@ -121,8 +120,7 @@ impl<P: Plane> Engine<P> {
                 break;
             }
         }
-        let document = json!({ "ietf-routing:routing": { "ietf-cats:cats": cats } });
-        let json = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
+        let json = serde_json::to_vec(&within(cats)).map_err(|error| error.to_string())?;
         Ok(StatePage { json, next })
     }
 
@@ -145,6 +143,11 @@ impl<P: Plane> Engine<P> {
             Long::Audit => self.audit_log(filter, after, limit),
         }
     }
+}
+
+/// The document with these members of ours.
+fn within(cats: Map<String, Value>) -> Map<String, Value> {
+    Map::from_iter([("ietf-routing:routing".to_owned(), json!({ "ietf-cats:cats": cats }))])
 }
 
 /// Where a page begins.

@@ -11,7 +11,7 @@ use crate::plane::Plane;
 use cats_engine_transport::management::StateDelta;
 use cats_engine_types::{CsId, CsciId, Epoch};
 use cats_yang_model::pushed::retain_pushed;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -85,7 +85,7 @@ impl Watcher {
 #[derive(Debug, Default)]
 struct Message {
     dropped: Vec<String>,
-    cats: Map<String, Value>,
+    document: Map<String, Value>,
     whole: Vec<String>,
 }
 
@@ -234,13 +234,13 @@ impl<P: Plane> Engine<P> {
         now: Now,
     ) -> Result<Value, String> {
         let found = self.pushed_whole(part, now)?;
-        let looks = document(found.clone());
+        let looks = told_of(found.clone());
         match before {
             Some(before) if before == looks => return Ok(looks),
             Some(_) => message.dropped.push(part.path()),
             None => message.whole.push(part.path()),
         }
-        merge(&mut message.cats, found);
+        merge(&mut message.document, found);
         Ok(looks)
     }
 
@@ -256,7 +256,7 @@ impl<P: Plane> Engine<P> {
         let (entries, last) = self.pushed_page(part, after, *left, now)?;
         watcher.expiries.extend(self.page_expiries(part, after, entries.len(), now)?);
         *left = left.saturating_sub(entries.len());
-        place_pushed(&mut message.cats, part, entries);
+        place_pushed(&mut message.document, part, entries);
         Ok(match last {
             Some(last) => Progress::Begun(Some(last)),
             None => {
@@ -283,21 +283,21 @@ impl<P: Plane> Engine<P> {
             message.dropped.push(path);
             entries.extend(value);
         }
-        place_pushed(&mut message.cats, part, entries);
+        place_pushed(&mut message.document, part, entries);
     }
 }
 
-/// The whole document with these members of ours, of which only what is told stays.
-fn document(cats: Map<String, Value>) -> Value {
-    let mut document = json!({ "ietf-routing:routing": { "ietf-cats:cats": cats } });
+/// Of a document only what is told.
+fn told_of(document: Map<String, Value>) -> Value {
+    let mut document = Value::Object(document);
     retain_pushed(&mut document);
     document
 }
 
 /// What there is to be sent, if anything.
 fn delta_of(message: Message) -> Option<StateDelta> {
-    let Message { dropped, cats, whole } = message;
-    let document = document(cats);
+    let Message { dropped, document, whole } = message;
+    let document = told_of(document);
     let empty = document.as_object().is_none_or(Map::is_empty);
     if empty && dropped.is_empty() && whole.is_empty() {
         return None;

@@ -28,7 +28,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// The kernel of one node, as far as it outlives the engine.
 #[derive(Debug, Clone, Default)]
@@ -177,6 +177,19 @@ impl Node {
 
     pub fn step(&mut self) {
         while self.engine.step(Now::read()) {}
+    }
+
+    /// The alarms that it tells whoever begins to watch.
+    pub fn alarms(&mut self) -> Vec<Value> {
+        let (sender, mut told) = mpsc::channel(1);
+        let paths = vec!["/ietf-alarms:alarms/alarm-list".to_owned()];
+        self.engine.handle_call(Call::Watch { paths, deltas: sender }, Now::read());
+        self.step();
+        let document: Value = match told.try_recv().unwrap().json.as_slice() {
+            [] => Value::Null,
+            json => serde_json::from_slice(json).unwrap(),
+        };
+        document["ietf-alarms:alarms"]["alarm-list"]["alarm"].as_array().cloned().unwrap_or_default()
     }
 
     fn ask<T>(&mut self, call: impl FnOnce(oneshot::Sender<T>) -> Call) -> T {

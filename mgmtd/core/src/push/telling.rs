@@ -38,15 +38,19 @@ impl Core {
         self.look_at_candidates(now);
     }
 
-    /// What components tell of their state is not what it was.
+    /// What components tell of their state, or the state of our own that is told on change, is not what it was.
     pub(crate) fn state_moved(&mut self, now: Now) {
-        self.changed(now, |subscription| subscription.watches().next().is_some());
+        self.changed(now, |subscription| subscription.terms.datastore == NmdaDatastore::Operational);
     }
 
-    /// Wants to be told by components what subscriptions select, and no more.
+    /// Wants to be told by components what subscriptions select and what alarms are made of, and no more.
     pub(crate) fn watch_for_subscribers(&mut self) {
-        if !self.told.wants().eq(self.push.watched()) {
-            self.watch_state(self.push.watched().cloned().collect());
+        let alarms = self.alarms.watched();
+        let others = self.told.wants().filter(|path| Some(path.as_str()) != alarms);
+        let has_alarms = alarms.is_none_or(|alarms| self.told.wants().any(|path| path == alarms));
+        if !others.eq(self.push.watched()) || !has_alarms {
+            let wanted = self.push.watched().cloned().chain(alarms.map(str::to_owned));
+            self.watch_state(wanted.collect());
         }
     }
 
@@ -299,7 +303,7 @@ impl Core {
         let access = self.access(subscription.session);
         let tree = self.configuration(subscription.session, subscription.terms.datastore);
         let state = match subscription.terms.datastore {
-            NmdaDatastore::Operational => self.told.tree().clone(),
+            NmdaDatastore::Operational => self.alarms.beside(self.told.tree()),
             NmdaDatastore::Running | NmdaDatastore::Candidate | NmdaDatastore::Intended => Tree::new(),
         };
         Base::new(tree, state, access)

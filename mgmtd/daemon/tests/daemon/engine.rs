@@ -1,8 +1,10 @@
 //! The engine's end of `engine.sock`, played by the test.
 
 use super::Place;
-use cats_engine_transport::management::{Attached, Call, Change, Fault, StatePage, listen, serve};
-use cats_engine_types::Revision;
+use cats_engine_transport::management::{
+    Attached, Call, Change, Fault, StateDelta, StatePage, listen, serve,
+};
+use cats_engine_types::{Epoch, Revision};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -13,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Engine {
     runtime: Runtime,
     calls: mpsc::Receiver<Call>,
+    /// Where it tells what changes of its state.
+    watcher: Option<mpsc::Sender<StateDelta>>,
+    told: u64,
     _stop: oneshot::Sender<()>,
 }
 
@@ -33,18 +38,54 @@ impl Engine {
             };
             serve(listener, sender, stopped).await.unwrap();
         });
-        Self { runtime, calls, _stop: stop }
+        Self { runtime, calls, watcher: None, told: 0, _stop: stop }
     }
 
+    /// The next call that is to be answered; who watches is remembered.
     pub fn call(&mut self) -> Call {
-        let next = async { tokio::time::timeout(PATIENCE, self.calls.recv()).await };
-        self.runtime.block_on(next).unwrap().unwrap()
+        self.next_call(PATIENCE).unwrap()
     }
 
     /// A call, if there is one within a second.
     pub fn try_call(&mut self) -> Option<Call> {
-        let next = async { tokio::time::timeout(Duration::from_secs(1), self.calls.recv()).await };
-        self.runtime.block_on(next).ok().map(Option::unwrap)
+        self.next_call(Duration::from_secs(1))
+    }
+
+    fn next_call(&mut self, patience: Duration) -> Option<Call> {
+        loop {
+            let next = async { tokio::time::timeout(patience, self.calls.recv()).await };
+            match self.runtime.block_on(next).ok().map(Option::unwrap)? {
+                Call::Watch { deltas, .. } => self.watched(deltas),
+                call => return Some(call),
+            }
+        }
+    }
+
+    fn watched(&mut self, deltas: mpsc::Sender<StateDelta>) {
+        if !self.watcher.as_ref().is_some_and(|known| known.same_channel(&deltas)) {
+            (self.watcher, self.told) = (Some(deltas), 0);
+        }
+    }
+
+    /// Tells what is gone and what is there of what is watched, and which paths are told whole by that.
+    pub fn pushes(&mut self, dropped: &[&str], json: &str, whole: &[&str]) {
+        while self.watcher.is_none() {
+            let next = async { tokio::time::timeout(PATIENCE, self.calls.recv()).await };
+            match self.runtime.block_on(next).unwrap().unwrap() {
+                Call::Watch { deltas, .. } => self.watched(deltas),
+                other => panic!("{other:?}"),
+            }
+        }
+        self.told += 1;
+        let words = |paths: &[&str]| paths.iter().map(ToString::to_string).collect();
+        let delta = StateDelta {
+            epoch: Epoch(1),
+            sequence: self.told,
+            dropped: words(dropped),
+            json: json.as_bytes().to_vec(),
+            whole: words(whole),
+        };
+        self.runtime.block_on(self.watcher.as_ref().unwrap().send(delta)).unwrap();
     }
 
     /// Answers the attach of a daemon at `expected`: that this configuration runs already, or not.

@@ -265,6 +265,14 @@ impl Session {
         }
     }
 
+    /// The alarms that stand.
+    pub fn alarms(&mut self) -> String {
+        self.data(
+            "<get><filter><alarms xmlns=\"urn:ietf:params:xml:ns:yang:ietf-alarms\"><alarm-list><alarm>\
+             <is-cleared>false</is-cleared></alarm></alarm-list></alarms></filter></get>",
+        )
+    }
+
     /// The output elements, one after the other.
     pub fn output(&mut self, operation: &str) -> String {
         match self.ask(operation) {

@@ -1,37 +1,36 @@
 //! What the metric agent tells of.
 
-use super::{Alarms, Kind};
+use super::{AGENT, Alarms, Kind, entry, place};
 use crate::engine::Now;
 use crate::engine::agent::AgentRole;
 use cats_engine_core::sma::northbound::Alarm as PeerAlarm;
 use cats_engine_core::sma::{Alarm, AuditKind, AuditRecord, AuthenticationFailure, Refusal};
-use cats_engine_types::NodeId;
 
 /// Contact instances that are named where many are meant.
 const NAMED: usize = 3;
 
 impl Alarms {
     /// The machine tells of one.
-    pub(in crate::engine) fn follow_agent(&mut self, agent: &NodeId, alarm: &Alarm, raised: bool, now: Now) {
+    pub(in crate::engine) fn follow_agent(&mut self, alarm: &Alarm, raised: bool, now: Now) {
         match (alarm, raised) {
             (Alarm::ClockSkew { key, by, ahead }, true) => {
                 self.skewed.insert(*key, (*by, *ahead));
-                self.tell_clocks(agent, now);
+                self.tell_clocks(now);
             }
             (Alarm::ClockSkew { key, .. }, false) => {
                 self.skewed.remove(key);
-                self.tell_clocks(agent, now);
+                self.tell_clocks(now);
             }
             (Alarm::Overload, true) => {
                 let text = "contact instances report faster than reports are taken in, so that these wait for their \
                             turn: raise metric-agent/rates/total-rate, or have them report less often";
-                self.raise(Kind::Overload, &uri(agent), |_| text.to_owned(), now);
+                self.raise(Kind::Overload, &place(AGENT), |_| text.to_owned(), now);
             }
-            (Alarm::Overload, false) => self.clear(Kind::Overload, &uri(agent)),
+            (Alarm::Overload, false) => self.clear(Kind::Overload, &place(AGENT)),
         }
     }
 
-    fn tell_clocks(&mut self, agent: &NodeId, now: Now) {
+    fn tell_clocks(&mut self, now: Now) {
         let named = self.skewed.iter().take(NAMED).map(|(key, (by, ahead))| {
             format!(
                 "{key} by {by:?} {}",
@@ -44,7 +43,7 @@ impl Alarms {
             more => format!(", and {more} more"),
         };
         let text = format!("clocks of contact instances are off: {}{more}. Set them", named.join("; "));
-        self.only(Kind::InstanceClocks, (!named.is_empty()).then(|| (uri(agent), text)), now);
+        self.only(Kind::InstanceClocks, (!named.is_empty()).then(|| (place(AGENT), text)), now);
     }
 
     /// The machine tells of a path selector; `reason` says why there is no connection.
@@ -71,7 +70,7 @@ impl Alarms {
                 (Kind::BufferOverrun, peer, text)
             }
         };
-        let resource = format!("cats:cps:{peer}");
+        let resource = entry("cats-sma:metric-agent/path-selectors/status", peer);
         match raised {
             true => self.raise(kind, &resource, |_| text, now),
             false => self.clear(kind, &resource),
@@ -79,7 +78,7 @@ impl Alarms {
     }
 
     /// Something is put on record.
-    pub(in crate::engine) fn follow_audit(&mut self, agent: &NodeId, record: &AuditRecord, now: Now) {
+    pub(in crate::engine) fn follow_audit(&mut self, record: &AuditRecord, now: Now) {
         match &record.kind {
             AuditKind::Authentication(AuthenticationFailure { peer, claimed, reason }) => {
                 let as_whom = claimed.map(|claimed| format!(" as {claimed}")).unwrap_or_default();
@@ -89,7 +88,7 @@ impl Alarms {
                          {peer}{as_whom}: {reason}. See metric-agent/audit"
                     )
                 };
-                self.raise(Kind::Authentication, &uri(agent), text, now);
+                self.raise(Kind::Authentication, &place(AGENT), text, now);
             }
             AuditKind::Refused {
                 key,
@@ -101,7 +100,7 @@ impl Alarms {
                          of {key}: {refusal}. See metric-agent/audit"
                     )
                 };
-                self.raise(Kind::Unauthorised, &uri(agent), text, now);
+                self.raise(Kind::Unauthorised, &place(AGENT), text, now);
             }
             AuditKind::Refused { .. }
             | AuditKind::Flagged { .. }
@@ -128,9 +127,9 @@ impl Alarms {
     }
 
     pub(super) fn look_at_agent(&mut self, role: Option<&AgentRole>, now: Now) {
-        let quarantine = role.and_then(|role| Some((uri(role.desired.node()), quarantine(role)?)));
+        let quarantine = role.and_then(|role| Some((place(AGENT), quarantine(role)?)));
         self.only(Kind::Quarantine, quarantine, now);
-        let full = role.and_then(|role| Some((uri(role.desired.node()), full(role)?)));
+        let full = role.and_then(|role| Some((place(AGENT), full(role)?)));
         self.only(Kind::CacheFull, full, now);
     }
 }
@@ -157,9 +156,4 @@ fn full(role: &AgentRole) -> Option<String> {
              recently give way. Raise metric-agent/cache/max-entries"
         )
     })
-}
-
-/// As its certificate names it.
-fn uri(agent: &NodeId) -> String {
-    format!("cats:sma:{agent}")
 }

@@ -1,13 +1,10 @@
 //! What the path selector tells of.
 
-use super::{Alarms, Kind};
+use super::{Alarms, Kind, SELECTOR, entry, place};
 use crate::engine::Now;
 use cats_engine_core::cps::{AgentAlarm, Event};
-use cats_engine_types::NodeId;
+use cats_engine_types::{InstallFailure, NodeId};
 use std::time::Duration;
-
-/// The path selector of this node.
-const SELECTOR: &str = "path-selector";
 
 impl Alarms {
     /// Something happened that may be the begin or the end of one.
@@ -16,21 +13,35 @@ impl Alarms {
             Event::FlowLimit(true) => {
                 let text = "the path selector has as many flows as it may, and refuses new ones: raise \
                             base/flow-limits, or take load away";
-                self.raise(Kind::FlowLimit, SELECTOR, |_| text.to_owned(), now);
+                self.raise(Kind::FlowLimit, &place(SELECTOR), |_| text.to_owned(), now);
             }
-            Event::FlowLimit(false) => self.clear(Kind::FlowLimit, SELECTOR),
+            Event::FlowLimit(false) => self.clear(Kind::FlowLimit, &place(SELECTOR)),
             Event::Agent { agent, alarm, raised } => {
                 let (kind, text) = of_agent(agent, *alarm);
-                let resource = format!("cats:sma:{agent}");
+                let resource = entry("cats-cps:path-selector/agents/status", agent);
                 match raised {
                     true => self.raise(kind, &resource, |_| text, now),
                     false => self.clear(kind, &resource),
                 }
             }
+            // What came too late, or of an owner that is none any more, is nothing to act on.
+            Event::InstallFailed {
+                failure: InstallFailure::NotPending | InstallFailure::Fenced { .. },
+                ..
+            } => {}
+            Event::InstallFailed { node, failure, .. } => {
+                let resource = entry("cats-cps:path-selector/forwarders/status", node);
+                let text = |times| {
+                    format!(
+                        "ingress {node} did not install what was decided for flows ({times} so far), which have failed by \
+                         that; the last one: {failure}"
+                    )
+                };
+                self.raise(Kind::BindingFailure, &resource, text, now);
+            }
             Event::Attached { .. }
             | Event::Detached { .. }
             | Event::Fenced { .. }
-            | Event::InstallFailed { .. }
             | Event::ReconnectRequired { .. }
             | Event::Lost { .. } => {}
         }
@@ -38,7 +49,7 @@ impl Alarms {
 
     /// The path selector is gone, and all that it told of.
     pub(in crate::engine) fn end_selector(&mut self) {
-        self.end(&[Kind::FlowLimit, Kind::ClockSkew, Kind::Silent, Kind::RecordLimit]);
+        self.end(&[Kind::FlowLimit, Kind::BindingFailure, Kind::ClockSkew, Kind::Silent, Kind::RecordLimit]);
     }
 }
 

@@ -1,39 +1,36 @@
-//! The alarms of this daemon, as entries of the node's list of alarms.
+//! The alarms of this daemon that stand, as cats-mgmtd is told of them: it has the list of all, and what became of each.
 
-use super::filter::Filter;
-use super::place;
 use super::text::text;
 use super::time::date_and_time;
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
 use serde_json::{Map, Value, json};
 
-const LIST: [&str; 3] = ["cats-system:system", "alarms", "alarm"];
-
-/// The name of this program in the list.
-const COMPONENT: &str = "cats-engined";
-
 impl<P: Plane> Engine<P> {
-    pub(super) fn alarm_state(&mut self, cats: &mut Map<String, Value>, filter: &Filter, now: Now) {
-        if !filter.wants(&LIST) {
-            return;
-        }
+    /// Members of a document.
+    pub(super) fn standing_alarms(&mut self, now: Now) -> Map<String, Value> {
         self.look(now);
-        let entries: Vec<Value> = self
-            .alarms
-            .iter(now)
-            .map(|(kind, resource, standing)| {
-                json!({
-                    "component": COMPONENT,
-                    "alarm-type": kind.name(),
-                    "resource": resource,
-                    "alarm-text": text(&standing.text),
-                    "time-created": date_and_time(standing.since),
-                })
+        let entries = self.alarms.iter(now).map(|(kind, resource, standing)| {
+            let since = date_and_time(standing.since);
+            json!({
+                "resource": resource,
+                "alarm-type-id": format!("cats-alarms:{}", kind.name()),
+                "alarm-type-qualifier": "",
+                "time-created": since,
+                "last-raised": since,
+                "last-changed": since,
+                "is-cleared": false,
+                "perceived-severity": kind.severity().name(),
+                "alarm-text": text(&standing.text),
             })
-            .collect();
-        if !entries.is_empty() {
-            place(cats, &LIST, Value::Array(entries));
+        });
+        let entries: Vec<Value> = entries.collect();
+        match entries.is_empty() {
+            true => Map::new(),
+            false => Map::from_iter([(
+                "ietf-alarms:alarms".to_owned(),
+                json!({ "alarm-list": { "alarm": entries } }),
+            )]),
         }
     }
 }

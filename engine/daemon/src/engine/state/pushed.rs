@@ -3,7 +3,7 @@
 use super::filter::Filter;
 use super::forwarder::binding;
 use super::service_table::{Key, cursor, entry as service_table_entry, expiry, keys};
-use super::{Long, Part, agent, place};
+use super::{Long, Part, agent, place, within};
 use crate::engine::{Engine, Now};
 use crate::plane::Plane;
 use cats_engine_core::sma::InstanceKey;
@@ -49,14 +49,14 @@ impl Pushed {
         Self::Bindings,
     ];
 
-    /// The container, below the root of ours.
+    /// The container, below the root of ours; the alarms have one of their own.
     fn container(self) -> [&'static str; 2] {
         match self {
             Self::Forwarders => ["cats-cps:path-selector", "forwarders"],
             Self::Agents => ["cats-cps:path-selector", "agents"],
             Self::PathSelectors => ["cats-sma:metric-agent", "path-selectors"],
             Self::Forwarder => ["cats-forwarder:forwarder", "status"],
-            Self::Alarms => ["cats-system:system", "alarms"],
+            Self::Alarms => ["ietf-alarms:alarms", "alarm-list"],
             Self::ServiceTable => ["cats-cps:path-selector", "service-table"],
             Self::Sites => ["cats-sma:metric-agent", "sites"],
             Self::Instances => ["cats-sma:metric-agent", "instances"],
@@ -82,7 +82,17 @@ impl Pushed {
     /// Its instance path.
     pub(in crate::engine) fn path(self) -> String {
         let [above, name] = self.container();
-        format!("{ROOT}/{above}/{name}")
+        match self {
+            Self::Alarms => format!("/{above}/{name}"),
+            Self::Forwarders
+            | Self::Agents
+            | Self::PathSelectors
+            | Self::Forwarder
+            | Self::ServiceTable
+            | Self::Sites
+            | Self::Instances
+            | Self::Bindings => format!("{ROOT}/{above}/{name}"),
+        }
     }
 
     /// The one of that path.
@@ -92,7 +102,7 @@ impl Pushed {
 }
 
 impl<P: Plane> Engine<P> {
-    /// A container of which everything is told when something of it is new.
+    /// The document of a container of which everything is told when something of it is new.
     pub(in crate::engine) fn pushed_whole(
         &mut self,
         part: Pushed,
@@ -103,7 +113,7 @@ impl<P: Plane> Engine<P> {
         match part {
             Pushed::Forwarders | Pushed::Agents => self.selector_state(&mut cats, &filter, now),
             Pushed::PathSelectors => self.agent_state(&mut cats, &filter, now),
-            Pushed::Alarms => self.alarm_state(&mut cats, &filter, now),
+            Pushed::Alarms => return Ok(self.standing_alarms(now)),
             Pushed::Forwarder if self.forwarder.is_some() => {
                 // The counters of the kernel are not told, so they are not read.
                 let status = self.status_of(None);
@@ -115,7 +125,7 @@ impl<P: Plane> Engine<P> {
             | Pushed::Instances
             | Pushed::Bindings => {}
         }
-        Ok(cats)
+        Ok(within(cats))
     }
 
     /// Entries of a long list from one on.
@@ -243,9 +253,11 @@ impl<P: Plane> Engine<P> {
 }
 
 /// Puts entries of a long list into a document.
-pub(in crate::engine) fn place_pushed(cats: &mut Map<String, Value>, part: Pushed, entries: Vec<Value>) {
+pub(in crate::engine) fn place_pushed(document: &mut Map<String, Value>, part: Pushed, entries: Vec<Value>) {
     if let Some(list) = part.long().filter(|_| !entries.is_empty()) {
-        place(cats, &list.path(), Value::Array(entries));
+        let [role, container, name] = list.path();
+        let path = ["ietf-routing:routing", "ietf-cats:cats", role, container, name];
+        place(document, &path, Value::Array(entries));
     }
 }
 

@@ -497,120 +497,6 @@ impl crate::field::Branch for History {
     }
 }
 
-/// An alarm that stands; the entry is gone when the alarm is cleared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Alarm {
-    /// The program that the alarm is of, such as cats-engined.
-    pub component: String,
-    /// What kind of condition it is, in a word that does not change, such as unreachable or clock-skew.
-    pub alarm_type: String,
-    /// What it is about: a program, a node by the URI of its certificate, a file, an address.
-    pub resource: String,
-    /// What is wrong and what to do about it.
-    pub alarm_text: Option<String>,
-    /// Since when the alarm stands.
-    pub time_created: Option<String>,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Self {
-            component: <String as crate::leaf::Leaf>::blank(),
-            alarm_type: <String as crate::leaf::Leaf>::blank(),
-            resource: <String as crate::leaf::Leaf>::blank(),
-            alarm_text: Default::default(),
-            time_created: Default::default(),
-        }
-    }
-}
-
-impl crate::field::Branch for Alarm {
-    const REQUIRED: &'static [&'static str] = &["component", "alarm-type", "resource"];
-
-    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
-        Some(match member {
-            "component" => &mut self.component,
-            "alarm-type" => &mut self.alarm_type,
-            "resource" => &mut self.resource,
-            "alarm-text" => &mut self.alarm_text,
-            "time-created" => &mut self.time_created,
-            _ => return None,
-        })
-    }
-
-    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![
-            ("component", &self.component),
-            ("alarm-type", &self.alarm_type),
-            ("resource", &self.resource),
-            ("alarm-text", &self.alarm_text),
-            ("time-created", &self.time_created),
-        ]
-    }
-}
-
-/// The key of [`Alarm`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AlarmKey {
-    /// The program that the alarm is of, such as cats-engined.
-    pub component: String,
-    /// What kind of condition it is, in a word that does not change, such as unreachable or clock-skew.
-    pub alarm_type: String,
-    /// What it is about: a program, a node by the URI of its certificate, a file, an address.
-    pub resource: String,
-}
-
-impl crate::field::Entry for Alarm {
-    type Key = AlarmKey;
-
-    const KEYS: &'static [&'static str] = &["component", "alarm-type", "resource"];
-
-    fn key(&self) -> Self::Key {
-        AlarmKey {
-            component: self.component.clone(),
-            alarm_type: self.alarm_type.clone(),
-            resource: self.resource.clone(),
-        }
-    }
-
-    fn parse_key(texts: &[&str]) -> Result<Self::Key, String> {
-        let [component, alarm_type, resource] = texts else { return Err("its keys are expected".to_owned()) };
-        Ok(AlarmKey {
-            component: crate::leaf::Leaf::parse(component)?,
-            alarm_type: crate::leaf::Leaf::parse(alarm_type)?,
-            resource: crate::leaf::Leaf::parse(resource)?,
-        })
-    }
-
-    fn set_key(&mut self, key: &Self::Key) {
-        self.component = key.component.clone();
-        self.alarm_type = key.alarm_type.clone();
-        self.resource = key.resource.clone();
-    }
-}
-
-/// Conditions that someone should act on.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Alarms {
-    /// An alarm that stands; the entry is gone when the alarm is cleared.
-    pub alarm: crate::field::List<crate::generated::state::cats_system::Alarm>,
-}
-
-impl crate::field::Branch for Alarms {
-    const REQUIRED: &'static [&'static str] = &[];
-
-    fn field(&mut self, member: &str) -> Option<&mut dyn crate::field::Field> {
-        Some(match member {
-            "alarm" => &mut self.alarm,
-            _ => return None,
-        })
-    }
-
-    fn fields(&self) -> Vec<(&'static str, &dyn crate::field::Field)> {
-        vec![("alarm", &self.alarm)]
-    }
-}
-
 /// The node itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct System {
@@ -624,8 +510,6 @@ pub struct System {
     /// The revisions of running that are kept: each can be compared and loaded. Of more than an option of
     /// cats-mgmtd says, or than 64 MiB, the oldest are dropped first.
     pub history: std::sync::Arc<crate::generated::state::cats_system::History>,
-    /// Conditions that someone should act on.
-    pub alarms: std::sync::Arc<crate::generated::state::cats_system::Alarms>,
 }
 
 impl crate::field::Branch for System {
@@ -636,7 +520,6 @@ impl crate::field::Branch for System {
             "call-home" => &mut self.call_home,
             "detached-candidates" => &mut self.detached_candidates,
             "history" => &mut self.history,
-            "alarms" => &mut self.alarms,
             _ => return None,
         })
     }
@@ -646,7 +529,6 @@ impl crate::field::Branch for System {
             ("call-home", &self.call_home),
             ("detached-candidates", &self.detached_candidates),
             ("history", &self.history),
-            ("alarms", &self.alarms),
         ]
     }
 }
