@@ -11,6 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     tonic_prost_build::configure()
         // Clients and servers get their channel from outside: nothing in this crate opens a socket.
         .build_transport(false)
+        .codec_path("crate::codec::WholeCodec")
         .compile_fds(files)?;
     Ok(())
 }

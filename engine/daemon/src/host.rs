@@ -2,6 +2,7 @@
 
 use cats_engine_daemon::store::StoreError;
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::LinkNameSpaceType;
 use sd_notify::NotifyState;
 use std::fs::{self, File};
@@ -41,6 +42,15 @@ pub(crate) fn enter(name: &Path) -> Result<(), StartError> {
     let namespace = File::open(&file).map_err(|error| StartError::system(doing(), error))?;
     rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
         .map_err(|error| StartError::system(doing(), error.into()))
+}
+
+/// Lets the process have as many descriptors as the system allows it: each contact instance may have a connection, and
+/// what a process begins with is made for programs that wait by `select`.
+pub(crate) fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, limit = ?limit.current, "there may be no more open files");
+    }
 }
 
 /// Makes the state directory where it is missing, and keeps other processes out while the result lives.

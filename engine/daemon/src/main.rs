@@ -50,6 +50,7 @@ fn serve(args: &Args) -> Result<(), StartError> {
     if let Some(name) = &args.netns {
         host::enter(name)?;
     }
+    host::allow_descriptors();
     let _lock = host::own(&args.state_dir)?;
     let ready = Ready::new(&args.run_dir)?;
     let store = |error| StartError::Store(error);

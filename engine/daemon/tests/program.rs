@@ -7,6 +7,7 @@ use cats_engine_wire::management::management_client::ManagementClient;
 use hyper_util::rt::TokioIo;
 use pb::from_engine::Message as Answer;
 use pb::from_management::Message;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -108,6 +109,21 @@ fn prepare(base: u64, path: &str, value: &str) -> Message {
     let path = format!("/ietf-routing:routing/ietf-cats:cats/{path}");
     let change = pb::Change { path, operation: 1, value: value.to_owned(), after: None };
     Message::Prepare(pb::Prepare { revision: base + 1, base, changes: vec![change], more: false })
+}
+
+/// Proves SMA-2: each of many instances may have a connection of its own.
+#[test]
+fn it_may_have_as_many_descriptors_as_the_system_allows_it() {
+    let limit = getrlimit(Resource::Nofile);
+    // What it starts inherits that.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..limit }).unwrap();
+    let dir = TempDir::new().unwrap();
+    let daemon = Daemon::start(&dir);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", daemon.child.id())).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let numbers: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(numbers.first(), numbers.get(1), "{line}");
+    assert_ne!(numbers.first(), Some(&"256"), "{line}");
 }
 
 #[tokio::test]

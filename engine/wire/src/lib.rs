@@ -5,6 +5,7 @@
 //! what is on the wire. [`json`] has what travels in JSON beside protobuf. Unknown fields of a newer peer are ignored; a value that the engine's types cannot hold is
 //! an error that names its field.
 
+mod codec;
 mod convert;
 pub mod json;
 

@@ -11,7 +11,7 @@ mod sites;
 pub(super) use entry::{Arrival, Entry, Held, Soft, Wait};
 pub use sites::{Site, Standing};
 
-use super::{InstanceKey, policy};
+use super::{InstanceKey, policy, update};
 use cats_engine_types::{Changed, CsId, CsciId};
 use recency::Recency;
 use sites::Sites;
@@ -32,6 +32,12 @@ impl EntryIx {
     }
 }
 
+impl update::Number for EntryIx {
+    fn number(self) -> usize {
+        self.at()
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     /// Each by itself, so that room for many is not moved, nor kept twice, when one more comes.
@@ -47,6 +53,15 @@ pub(super) struct Cache {
     /// Those without, unless they are configured.
     bare: Recency,
     changed: Changed<InstanceKey>,
+    /// Entries that came or went since the start.
+    moves: u64,
+}
+
+/// The first entry of an SCI as it was found, until an entry comes or goes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Found {
+    first: Option<EntryIx>,
+    moves: u64,
 }
 
 impl Cache {
@@ -96,13 +111,31 @@ impl Cache {
         self.sites.changed()
     }
 
+    /// Where the entries of an SCI begin.
+    pub(super) fn look_up(&self, csci_id: CsciId) -> Found {
+        Found { first: self.by_instance.get(&csci_id).copied(), moves: self.moves }
+    }
+
+    /// What was found, or what is to be found now.
+    pub(super) fn recall(&self, csci_id: CsciId, found: Found) -> Found {
+        if found.moves == self.moves { found } else { self.look_up(csci_id) }
+    }
+
     pub(super) fn find(&self, key: InstanceKey) -> Option<EntryIx> {
-        self.of_instance(key.csci_id).find(|(_, entry)| entry.key == key).map(|(ix, _)| ix)
+        self.find_among(self.look_up(key.csci_id), key)
+    }
+
+    pub(super) fn find_among(&self, found: Found, key: InstanceKey) -> Option<EntryIx> {
+        self.among(found).find(|(_, entry)| entry.key == key).map(|(ix, _)| ix)
     }
 
     /// The entries of an SCI: one for each service.
     pub(super) fn of_instance(&self, csci_id: CsciId) -> impl Iterator<Item = (EntryIx, &Entry)> {
-        let first = self.by_instance.get(&csci_id).copied();
+        self.among(self.look_up(csci_id))
+    }
+
+    /// The same of one that was found.
+    pub(super) fn among(&self, Found { first, .. }: Found) -> impl Iterator<Item = (EntryIx, &Entry)> {
         let with_entry = |ix: EntryIx| Some((ix, self.get(ix)?));
         std::iter::successors(first.and_then(with_entry), move |(_, entry)| {
             entry.sibling.and_then(with_entry)
@@ -157,6 +190,7 @@ impl Cache {
         self.by_service.entry(key.cs_id).or_default().insert(key.csci_id, ix);
         self.changed.note(key);
         self.len += 1;
+        self.moves += 1;
         self.settle(ix);
         ix
     }
@@ -196,6 +230,7 @@ impl Cache {
         self.live.remove(ix);
         self.bare.remove(ix);
         self.len -= 1;
+        self.moves += 1;
         if let Some(members) = self.by_service.get_mut(&key.cs_id) {
             members.remove(&key.csci_id);
             if members.is_empty() {

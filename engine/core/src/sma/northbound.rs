@@ -32,6 +32,7 @@ use cats_engine_types::{
 use link::Link;
 use peer::{Peer, View};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// An instance of a service.
@@ -142,16 +143,18 @@ impl Northbound {
     }
 
     /// What is to be seen of an instance from now on.
-    pub fn publish(&mut self, record: MetricRecord, urgency: Urgency, now: Instant, wall: UnixMicros) {
+    pub fn publish(
+        &mut self,
+        record: impl Into<Arc<MetricRecord>>,
+        urgency: Urgency,
+        now: Instant,
+        wall: UnixMicros,
+    ) {
         self.at(now, wall);
+        let record = record.into();
         let key = (record.cs_id, record.csci_id);
         self.note(key, urgency, None);
-        match self.view.get_mut(&key) {
-            Some(known) => **known = record,
-            None => {
-                self.view.insert(key, Box::new(record));
-            }
-        }
+        self.view.insert(key, record);
     }
 
     /// An instance is to be seen no longer.

@@ -7,6 +7,7 @@
 //! | `bucket` | the rate of updates |
 //! | `damping` | repeated failures of one SCI |
 //! | `load` | when there is too much to tell, and what is left out then |
+//! | `slots` | what is kept of each SCI |
 //! | `control` | [`Control`]: who waits for what, and who is next |
 //!
 //! # How long an update waits
@@ -31,8 +32,10 @@ mod config;
 mod control;
 mod damping;
 mod load;
+mod slots;
 mod trigger;
 
 pub use config::{BucketConfig, DampingConfig, LoadConfig, OptionalMetrics, Thresholds, UpdateConfig};
 pub use control::{Control, ControlView, Due};
+pub use slots::Number;
 pub use trigger::Trigger;

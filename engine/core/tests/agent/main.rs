@@ -11,3 +11,4 @@ mod random;
 mod selector;
 mod site;
 mod telling;
+mod together;

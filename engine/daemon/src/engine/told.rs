@@ -139,7 +139,8 @@ impl<P: Plane> Engine<P> {
             return self.let_go(&watcher);
         }
         self.expire(&mut watcher, now);
-        watcher.more |= moved;
+        // A report that nothing follows from yet has changed an entry all the same.
+        watcher.more = watcher.more || moved || watcher.parts.keys().any(|part| self.has_pushed(*part));
         if now.at < watcher.next {
             self.watcher = Some(watcher);
             return;

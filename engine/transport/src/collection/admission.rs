@@ -101,6 +101,15 @@ pub(crate) struct Credentials {
     pub(crate) claims: Option<Claims>,
 }
 
+/// What showed whose a report is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// The certificate of its connection.
+    Certificate,
+    /// A token, of the report or of the connection.
+    Token,
+}
+
 /// The last token of each instance of a stream, and what it said: most repeat theirs in every report. Only what was
 /// verified is kept.
 #[derive(Debug, Default)]
@@ -173,9 +182,11 @@ impl Admission {
         token: Option<&str>,
         known: &mut KnownTokens,
         report: &Report,
-    ) -> Result<(), Denial> {
+    ) -> Result<Proof, Denial> {
         let named = report.csci_id;
-        if !credentials.instances.contains(&named) {
+        let proof = if credentials.instances.contains(&named) {
+            Proof::Certificate
+        } else {
             let subject = match (token, credentials.claims) {
                 (Some(token), _) => self.recall(token, named, known)?,
                 (None, Some(claims)) => {
@@ -191,8 +202,10 @@ impl Admission {
                 }
             };
             self.own(subject, named, "token")?;
-        }
-        self.permit(report)
+            Proof::Token
+        };
+        self.permit(report)?;
+        Ok(proof)
     }
 
     /// Whether a report is that of `signatory`, whose signature is on it, and for a service of its own.

@@ -113,7 +113,7 @@ fn judge(
         service.admission.unknown_fields(unknown_fields);
         let verdict = match signatory {
             Some(id) => service.admission.admit_signed(id, &report),
-            None => service.admission.admit(credentials, token.as_deref(), &mut known, &report),
+            None => service.admission.admit(credentials, token.as_deref(), &mut known, &report).map(drop),
         };
         match verdict {
             Ok(()) => reports.push(report),

@@ -54,6 +54,8 @@ pub enum CollectionEvent {
         read: Instant,
         /// The reports.
         reports: Vec<Report>,
+        /// Whether all of them are of instances that [`Connection::instances`] names.
+        named: bool,
         /// Takes the answers to them. As long as it is kept, less of the stream is read.
         answers: Answers,
     },

@@ -1,7 +1,7 @@
 //! One stream of reports at a C-SMA.
 
 use super::BATCH;
-use super::admission::{Admission, Credentials, Denial, KnownTokens};
+use super::admission::{Admission, Credentials, Denial, KnownTokens, Proof};
 use super::answers::{Room, Said};
 use super::server::{CollectionEvent, Connection, ConnectionId, Source, tell};
 use crate::Timing;
@@ -11,11 +11,12 @@ use crate::revocation::revoked;
 use crate::sent::Sent;
 use cats_engine_types::{CsciId, Freshness, Report, ReporterInstruction};
 use cats_engine_wire::metrics as pb;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio::time::Sleep;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Status, Streaming};
 
@@ -62,12 +63,15 @@ impl Session {
     /// Reads until the stream ends, which gives the status that the peer gets.
     async fn receive(&self, mut incoming: Streaming<pb::FromReporter>, timing: Timing) -> Status {
         let mut judge = Judge { session: self, known: KnownTokens::default(), strain: 0 };
+        let mut silence = pin!(tokio::time::sleep(timing.silence));
         loop {
-            let first = match tokio::time::timeout(timing.silence, incoming.next()).await {
-                Ok(first) => first,
-                Err(_) => return Status::deadline_exceeded("the instance is silent"),
+            let first = tokio::select! {
+                biased;
+                first = incoming.next() => first,
+                () = &mut silence => return Status::deadline_exceeded("the instance is silent"),
             };
             let read = Instant::now();
+            put_off(silence.as_mut(), read, timing.silence);
             let mut judged = Judged::default();
             let mut end = judge.take(first, &mut judged).err();
             // What has come by now goes on together: with many small messages, each costs little more than its octets.
@@ -89,7 +93,7 @@ impl Session {
     /// Says what is refused, and hands the other reports to the owner, when there is room for the answers.
     async fn hand_over(&self, judged: Judged, read: Instant) -> Result<(), Status> {
         let gone = || Status::aborted("the metric agent let the instance go");
-        let Judged { reports, refused } = judged;
+        let Judged { reports, refused, others } = judged;
         if !refused.is_empty() {
             let mut answers = self.room.take(refused.len()).await.ok_or_else(gone)?;
             refused.into_iter().for_each(|refusal| answers.add(refusal));
@@ -101,7 +105,8 @@ impl Session {
             return Ok(());
         }
         let answers = self.room.take(reports.len()).await.ok_or_else(gone)?;
-        let event = CollectionEvent::Reports { source: Source::Stream(self.id), read, reports, answers };
+        let (source, named) = (Source::Stream(self.id), !others);
+        let event = CollectionEvent::Reports { source, read, reports, named, answers };
         self.events.send(event).await.map_err(|_| Status::unavailable("the metric agent stops"))
     }
 }
@@ -112,6 +117,8 @@ struct Judged {
     reports: Vec<Report>,
     /// What is said of those that the owner does not get.
     refused: Vec<ReporterInstruction>,
+    /// Some are of instances that only a token names.
+    others: bool,
 }
 
 impl Judged {
@@ -140,8 +147,9 @@ impl Judge<'_> {
         let Some(Message::Reports(batch)) = message else { return Ok(()) };
         for message in batch.reports {
             match self.judge(message) {
-                Ok(report) => {
+                Ok((report, by)) => {
                     self.strain = self.strain.saturating_sub(1);
+                    judged.others |= by == Proof::Token;
                     judged.reports.push(report);
                 }
                 Err((place, denial)) => {
@@ -154,17 +162,20 @@ impl Judge<'_> {
     }
 
     /// The report of a message, or which report it is not, and why.
-    fn judge(&mut self, mut message: pb::Report) -> Result<Report, (Option<(CsciId, Freshness)>, Denial)> {
+    fn judge(
+        &mut self,
+        mut message: pb::Report,
+    ) -> Result<(Report, Proof), (Option<(CsciId, Freshness)>, Denial)> {
         let Session { admission, credentials, .. } = self.session;
         let token = message.token.take();
         let place = message.csci_id.clone().and_then(|id| CsciId::try_from(id).ok()).zip(message.freshness);
         let place = place.map(|(id, at)| (id, Freshness { epoch: at.epoch, sequence: at.sequence }));
         let report =
             Report::try_from(message).map_err(|error| (place, admission.malformed(error.to_string())))?;
-        admission
+        let by = admission
             .admit(credentials, token.as_deref(), &mut self.known, &report)
             .map_err(|denial| (place, denial))?;
-        Ok(report)
+        Ok((report, by))
     }
 
     /// What the sender is told. One that sends nothing else than what is refused is let go.
@@ -196,11 +207,17 @@ async fn write(
 ) -> Status {
     use pb::to_reporter::Message;
     let (mut batch, mut words) = (Vec::new(), Vec::new());
+    let mut quiet = pin!(tokio::time::sleep(timing.keepalive));
     loop {
-        let queued = tokio::time::timeout(timing.keepalive, said.recv_many(&mut batch, BATCH)).await;
-        if queued == Ok(0) {
+        let queued = tokio::select! {
+            biased;
+            queued = said.recv_many(&mut batch, BATCH) => Some(queued),
+            () = &mut quiet => None,
+        };
+        if queued == Some(0) {
             return Status::aborted("the metric agent let the instance go");
         }
+        put_off(quiet.as_mut(), Instant::now(), timing.keepalive);
         // Kept until the words are written.
         let rooms: Vec<_> = batch.drain(..).filter_map(|said: Said| said.into_words(&mut words)).collect();
         words.dedup_by(supersede);
@@ -208,7 +225,7 @@ async fn write(
             let instructions = words.iter().map(Into::into).collect();
             Message::Instructions(pb::ReporterInstructions { instructions })
         });
-        let keepalive = queued.is_err().then_some(Message::Keepalive(pb::Keepalive {}));
+        let keepalive = queued.is_none().then_some(Message::Keepalive(pb::Keepalive {}));
         for message in instructions.chain(keepalive) {
             let sent = out.send(Ok(pb::ToReporter { message: Some(message) }));
             match tokio::time::timeout(timing.silence, sent).await {
@@ -218,11 +235,18 @@ async fn write(
             }
         }
         words.clear();
-        if queued.is_err() {
+        if queued.is_none() {
             // Most streams are quiet most of the time, and there are many.
             (batch, words) = (Vec::new(), Vec::new());
         }
         drop(rooms);
+    }
+}
+
+/// Lets a timer go off so long after `now`: to put it off is cheap, to set one anew for each message is not.
+fn put_off(timer: Pin<&mut Sleep>, now: Instant, after: Duration) {
+    if let Some(at) = now.checked_add(after) {
+        timer.reset(at.into());
     }
 }
 

@@ -9,9 +9,10 @@ use super::super::{InstanceKey, SciCounters};
 use super::EntryIx;
 use super::sites::{Share, Standing};
 use cats_engine_types::{
-    Freshness, Health, Locator, Micros, Report, ReportKind, ReportedMetrics, Sample, UnixMicros,
-    WithdrawalReason,
+    Freshness, Health, Locator, MetricRecord, Micros, Report, ReportKind, ReportedMetrics, Sample,
+    UnixMicros, WithdrawalReason,
 };
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// One SCI of one service. All but `soft` is hard state.
@@ -46,6 +47,8 @@ pub(in super::super) struct Entry {
     pub(in super::super) audited: Meter,
     /// The newest report beyond the rate.
     pub(in super::super) held: Option<Box<Held>>,
+    /// What the path selectors are to see of it, as the view for them has it.
+    pub(in super::super) told: Option<Arc<MetricRecord>>,
     /// Why its metrics went, if they did.
     pub(in super::super) gone: WithdrawalReason,
     /// When it was last asked for its metrics.
@@ -158,12 +161,28 @@ impl Entry {
             hasty: false,
             audited: Meter::default(),
             held: None,
+            told: None,
             gone: WithdrawalReason::Removed,
             pulled: None,
             armed: None,
             share: None,
             sibling: None,
         }
+    }
+
+    /// Something of each part of it, so that it is near when the rest is wanted.
+    pub(in super::super) fn glance(
+        &self,
+    ) -> (u32, bool, Option<Instant>, Option<Instant>, Option<UnixMicros>) {
+        let counted = self.counters.taken.wrapping_add(u32::from(self.confirmations));
+        let soft = self.soft.as_ref();
+        (
+            counted,
+            self.skewed,
+            self.armed,
+            soft.map(|soft| soft.at),
+            self.told.as_ref().map(|told| told.taken),
+        )
     }
 
     /// How long it may be silent until it is STALE.

@@ -1,7 +1,7 @@
 //! Who may report of what, and the hard state that follows from it (SMA-10, SMA-18).
 
 use super::super::InstanceKey;
-use super::super::cache::{Entry, EntryIx, MAX_SERVICES};
+use super::super::cache::{Entry, EntryIx, Found, MAX_SERVICES};
 use super::super::config::{AdmissionConfig, SciConfig, SmaConfig};
 use super::super::validate::Refusal;
 use super::{Event, PullCause, Sma, Timer};
@@ -62,17 +62,17 @@ impl Sma {
     }
 
     /// The entry of who reports, if it may.
-    pub(super) fn admit(&mut self, key: InstanceKey) -> Result<EntryIx, Refusal> {
+    pub(super) fn admit(&mut self, key: InstanceKey, found: Found) -> Result<EntryIx, Refusal> {
         if !self.configured {
             return Err(Refusal::NotConfigured);
         }
-        if !self.may_report(key) {
+        if !self.may_report_among(found, key) {
             return Err(Refusal::Unauthorised { cs_id: key.cs_id, csci_id: key.csci_id });
         }
-        if let Some(ix) = self.cache.find(key) {
+        if let Some(ix) = self.cache.find_among(found, key) {
             return Ok(ix);
         }
-        if self.cache.of_instance(key.csci_id).count() >= MAX_SERVICES {
+        if self.cache.among(found).count() >= MAX_SERVICES {
             return Err(Refusal::TooManyServices { csci_id: key.csci_id, max: MAX_SERVICES });
         }
         let ix = self.cache.enter(key, self.now);
@@ -83,8 +83,12 @@ impl Sma {
 
     /// One that is configured reports of its services alone; another one, where discovery is on.
     pub(super) fn may_report(&self, key: InstanceKey) -> bool {
+        self.may_report_among(self.cache.look_up(key.csci_id), key)
+    }
+
+    fn may_report_among(&self, found: Found, key: InstanceKey) -> bool {
         let named = |(_, entry): &(EntryIx, &Entry)| entry.configured.is_some();
-        let mut configured = self.cache.of_instance(key.csci_id).filter(named).peekable();
+        let mut configured = self.cache.among(found).filter(named).peekable();
         if configured.peek().is_some() {
             return configured.any(|(_, entry)| entry.key == key);
         }

@@ -106,7 +106,7 @@ impl Sma {
         if from != to {
             (entry.state, entry.since) = (to, self.now);
             self.event(Event::State { key, from, to });
+            self.cache.settle(ix);
         }
-        self.cache.settle(ix);
     }
 }

@@ -1,14 +1,20 @@
 //! A report: refused, held back, put into quarantine, or taken in (SMA-3 to SMA-6).
 
 use super::super::InstanceKey;
-use super::super::cache::{Arrival, EntryIx, Soft};
+use super::super::cache::{Arrival, EntryIx, Found, Soft};
 use super::super::config::Reaction;
 use super::super::state::SciState;
 use super::super::validate::{self, Doubts, Reference, Refusal};
 use super::{Alarm, AuditKind, Event, Output, PullCause, Sma};
 use crate::sma::quarantine::Quarantined;
-use cats_engine_types::{Freshness, Health, Report, ReportKind, Sample, UnixMicros, WithdrawalReason};
+use cats_engine_types::{
+    CsciId, Freshness, Health, Report, ReportKind, Sample, UnixMicros, WithdrawalReason,
+};
 use std::time::{Duration, Instant};
+use std::vec::IntoIter;
+
+/// Reports whose SCIs are found together.
+const TOGETHER: usize = 32;
 
 /// What became of a report that is not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,16 +36,68 @@ impl Sma {
         wall: UnixMicros,
     ) -> Result<Taken, Refusal> {
         self.set_time(now, wall);
-        self.counters.received += 1;
-        let key = InstanceKey { cs_id: report.cs_id, csci_id: report.csci_id };
-        let outcome = self.receive(key, report);
-        self.account(key, &outcome);
+        let found = self.cache.look_up(report.csci_id);
+        let outcome = self.handle(report, found);
         self.finish();
         outcome
     }
 
-    fn receive(&mut self, key: InstanceKey, report: Report) -> Result<Taken, Refusal> {
-        let ix = self.admit(key)?;
+    /// Takes reports that came together, in order and at most so many, as [`Sma::handle_report`] takes each of them, and
+    /// hands on what became of each. How many they were.
+    pub fn handle_reports(
+        &mut self,
+        reports: &mut IntoIter<Report>,
+        most: usize,
+        now: Instant,
+        wall: UnixMicros,
+        mut became: impl FnMut(CsciId, Freshness, Result<Taken, Refusal>),
+    ) -> usize {
+        self.set_time(now, wall);
+        let mut count = 0;
+        loop {
+            let next = (most - count).min(TOGETHER);
+            let (known, next) = self.foresee(reports.as_slice(), next);
+            if next == 0 {
+                return count;
+            }
+            for (found, report) in known.into_iter().take(next).zip(reports.by_ref()) {
+                let (csci_id, freshness) = (report.csci_id, report.freshness);
+                became(csci_id, freshness, self.handle(report, found));
+            }
+            self.finish();
+            count += next;
+        }
+    }
+
+    /// Finds the SCIs of the reports that come next, and looks at what will be needed of them. There are many SCIs, so
+    /// little of it is near the processor, which waits for several at once where one look does not depend on another.
+    fn foresee(&self, reports: &[Report], most: usize) -> ([Found; TOGETHER], usize) {
+        let mut known = [Found::default(); TOGETHER];
+        let mut count = 0;
+        for (found, report) in known.iter_mut().zip(reports).take(most) {
+            *found = self.cache.look_up(report.csci_id);
+            count += 1;
+        }
+        let entries = known.iter().take(count).flat_map(|found| self.cache.among(*found).next());
+        for (ix, entry) in entries {
+            std::hint::black_box((entry.glance(), self.control.waiting(ix).is_some()));
+        }
+        (known, count)
+    }
+
+    fn handle(&mut self, report: Report, found: Found) -> Result<Taken, Refusal> {
+        self.counters.received += 1;
+        let key = InstanceKey { cs_id: report.cs_id, csci_id: report.csci_id };
+        let found = self.cache.recall(key.csci_id, found);
+        let (ix, outcome) = match self.admit(key, found) {
+            Ok(ix) => (Some(ix), self.receive(ix, report)),
+            Err(refusal) => (self.cache.find_among(found, key), Err(refusal)),
+        };
+        self.account(key, ix, &outcome);
+        outcome
+    }
+
+    fn receive(&mut self, ix: EntryIx, report: Report) -> Result<Taken, Refusal> {
         let arrival = self.in_order(ix, report)?;
         let arrival = self.await_turn(ix, arrival)?;
         self.judge(ix, arrival)
@@ -204,9 +262,13 @@ impl Sma {
     }
 
     /// Counts what became of a report, and puts on record what an auditor wants to know.
-    pub(super) fn account(&mut self, key: InstanceKey, outcome: &Result<Taken, Refusal>) {
+    pub(super) fn account(
+        &mut self,
+        key: InstanceKey,
+        ix: Option<EntryIx>,
+        outcome: &Result<Taken, Refusal>,
+    ) {
         let mut none = super::SciCounters::default();
-        let ix = self.cache.find(key);
         let entry = ix.and_then(|ix| self.cache.get_mut(ix));
         let of_sci = entry.map_or(&mut none, |entry| &mut entry.counters);
         match outcome {

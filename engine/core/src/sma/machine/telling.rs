@@ -8,6 +8,7 @@ use super::super::state::SciState;
 use super::super::update::Due;
 use super::{STEP, Sma};
 use cats_engine_types::{AgentInstruction, CsId, MetricRecord, NodeId, Sample, UnixMicros, Withdrawal};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Batches of updates that one input gives at most; a timeout gives what is left.
@@ -110,8 +111,9 @@ impl Sma {
     pub(super) fn offer(&mut self, ix: EntryIx) {
         let Some(key) = self.cache.get(ix).map(|entry| entry.key) else { return };
         self.note_site(key.cs_id);
-        let told = self.northbound.record(key.cs_id, key.csci_id);
-        match (self.record(ix), told) {
+        let record = self.record(ix);
+        let told = self.cache.get(ix).and_then(|entry| entry.told.as_deref());
+        match (record, told) {
             (Some((record, suppress)), told) => {
                 self.control.offer(ix, told, &record, suppress, self.now);
             }
@@ -163,23 +165,24 @@ impl Sma {
             self.tell_withdrawal(due.id);
             return;
         };
-        let told = self.northbound.record(full.cs_id, full.csci_id);
+        let Some(entry) = self.cache.get_mut(due.id) else { return };
         let mut record = full.clone();
-        let lightened = self.control.lighten(&mut record, told);
+        let lightened = self.control.lighten(&mut record, entry.told.as_deref());
         if lightened {
             // What is left out now follows when there is less to do.
             self.control.offer(due.id, Some(&record), &full, suppress, self.now);
         }
-        self.cache.changed().note(InstanceKey { cs_id: record.cs_id, csci_id: record.csci_id });
+        let record = Arc::new(record);
+        entry.told = Some(Arc::clone(&record));
         self.northbound.publish(record, due.trigger.urgency(), self.now, self.wall);
     }
 
     /// Tells that an SCI is to be seen no longer.
     pub(super) fn tell_withdrawal(&mut self, ix: EntryIx) {
-        let Some(entry) = self.cache.get(ix) else { return };
+        let Some(entry) = self.cache.get_mut(ix) else { return };
         let InstanceKey { cs_id, csci_id } = entry.key;
         let withdrawal = Withdrawal { cs_id, csci_id, reason: entry.gone };
-        self.cache.changed().note(InstanceKey { cs_id, csci_id });
+        entry.told = None;
         self.northbound.withdraw(withdrawal, self.now, self.wall);
     }
 

@@ -136,7 +136,7 @@ impl Sma {
         let (csci_id, freshness) = (arrival.report.csci_id, arrival.report.freshness);
         let key = InstanceKey { cs_id: arrival.report.cs_id, csci_id };
         let outcome = self.judge(ix, arrival);
-        self.account(key, &outcome);
+        self.account(key, Some(ix), &outcome);
         let instruction = match outcome {
             Ok(_) => ReporterInstruction::Acknowledge { csci_id, freshness },
             Err(refusal) => {

@@ -295,7 +295,7 @@ impl Sma {
             quarantined: self.quarantine.of(entry.key),
             waits: entry.held.is_some(),
             skewed: entry.skewed,
-            told: self.northbound.record(entry.key.cs_id, entry.key.csci_id).cloned(),
+            told: entry.told.as_deref().cloned(),
             waiting: self.control.waiting(ix),
             counters: entry.counters,
         }

@@ -10,10 +10,11 @@ use cats_engine_types::{
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What is to be seen. Each record by itself: a tree of them would be a third empty room.
-pub(super) type View = BTreeMap<Key, Box<MetricRecord>>;
+pub(super) type View = BTreeMap<Key, Arc<MetricRecord>>;
 
 /// A message: what it builds on, its sequence, what it says.
 pub(super) type Message = (u64, u64, AdvertisementContent);

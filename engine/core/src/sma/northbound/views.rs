@@ -5,6 +5,7 @@ use super::peer::{Peer, Whole};
 use super::{Key, Northbound};
 use cats_engine_types::{CsId, CsciId, Freshness, MetricRecord, NodeId, SynchronisationCause};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The connection to a path selector.
@@ -92,7 +93,7 @@ impl NorthboundCounters {
 impl Northbound {
     /// What is to be seen of an instance.
     pub fn record(&self, cs_id: CsId, csci_id: CsciId) -> Option<&MetricRecord> {
-        self.view.get(&(cs_id, csci_id)).map(Box::as_ref)
+        self.view.get(&(cs_id, csci_id)).map(Arc::as_ref)
     }
 
     /// The view after an instance, ordered by CS-ID and CSCI-ID: what a path selector without bounds gets.

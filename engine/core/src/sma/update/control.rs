@@ -4,11 +4,12 @@ use super::bucket::Bucket;
 use super::config::{OptionalMetrics, UpdateConfig};
 use super::damping::Failures;
 use super::load::{self, Load};
+use super::slots::{Number, Slots};
 use super::trigger::{self, Trigger};
 use crate::sma::calendar::{Calendar, Moment, Watch, Windows};
 use crate::timers::Timers;
 use cats_engine_types::{MetricRecord, UnixMicros};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What is brought from one queue to another in one call, at most.
@@ -58,13 +59,13 @@ pub struct ControlView {
 /// On each input [`Control::look`] at the clock first. Then [`Control::offer`] each record that may have changed, take
 /// what is due with [`Control::take`] until that gives nothing, and sleep until [`Control::poll_timeout`]. `now` never
 /// goes backwards; the wall clock may. There is one entry for each `K` that was offered, until it is withdrawn or
-/// forgotten: the caller bounds these. Every call costs a logarithm of their number, or for `take` that many times the
+/// forgotten: the caller bounds these. Every call costs a logarithm of those that wait, or for `take` that many times the
 /// batch and some.
 #[derive(Debug)]
 pub struct Control<K> {
     config: UpdateConfig,
     watch: Watch,
-    entries: BTreeMap<K, Entry>,
+    entries: Slots<K, Entry>,
     timers: Timers<K>,
     ready: BTreeSet<(Trigger, Instant, K)>,
     held: BTreeSet<(Trigger, Instant, K)>,
@@ -105,13 +106,13 @@ enum Place {
     Suppressed,
 }
 
-impl<K: Ord + Copy> Control<K> {
+impl<K: Number> Control<K> {
     /// Knows of nobody yet.
     pub fn new(config: UpdateConfig, calendar: Calendar, now: Instant, wall: UnixMicros) -> Self {
         Self {
             config,
             watch: Watch::new(calendar, now, wall),
-            entries: BTreeMap::new(),
+            entries: Slots::new(),
             timers: Timers::new(),
             ready: BTreeSet::new(),
             held: BTreeSet::new(),
@@ -175,7 +176,7 @@ impl<K: Ord + Copy> Control<K> {
         self.now = now;
         let left_out = self.load.left_out(&self.config);
         let trigger = trigger::trigger(told, new, &self.config.thresholds, left_out);
-        let entry = self.entries.entry(id).or_default();
+        let entry = self.entries.enter(id)?;
         entry.failures.note(trigger::serves(new), &self.config.damping, now);
         let since = entry.wait.map_or(now, |wait| wait.since);
         let place = match trigger {
@@ -195,7 +196,7 @@ impl<K: Ord + Copy> Control<K> {
     /// and then it is forgotten. One that was never told of is simply to be forgotten.
     pub fn withdraw(&mut self, id: K, now: Instant) {
         self.now = now;
-        let entry = self.entries.entry(id).or_default();
+        let Some(entry) = self.entries.enter(id) else { return };
         let since = entry.wait.map_or(now, |wait| wait.since);
         self.put(id, Some(Wait { trigger: Trigger::Withdrawal, since, place: Place::Ready }));
     }
@@ -203,7 +204,7 @@ impl<K: Ord + Copy> Control<K> {
     /// Forgets an SCI at once, with all that waits of it.
     pub fn forget(&mut self, id: K) {
         self.put(id, None);
-        self.entries.remove(&id);
+        self.entries.remove(id);
     }
 
     /// Where a renewal is to wait; nowhere if it is not to be told at all. What is only put off because of the load is
@@ -226,7 +227,7 @@ impl<K: Ord + Copy> Control<K> {
 
     /// Where an update is to wait.
     fn place(&self, id: K, trigger: Trigger, suppress: bool) -> Place {
-        let entry = self.entries.get(&id);
+        let entry = self.entries.get(id);
         let after = |interval: Duration| entry.and_then(|entry| entry.told?.checked_add(interval));
         let until = match trigger {
             Trigger::Withdrawal | Trigger::Health | Trigger::NoSlots | Trigger::Security => None,
@@ -257,7 +258,7 @@ impl<K: Ord + Copy> Control<K> {
 
     /// Lets an SCI wait like this, and no longer as before. Whether it waited before.
     fn put(&mut self, id: K, wait: Option<Wait>) -> bool {
-        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let Some(entry) = self.entries.get_mut(id) else { return false };
         if entry.wait == wait {
             // The usual case: a further small change waits as the ones before it do.
             return wait.is_some();
@@ -320,7 +321,7 @@ impl<K: Ord + Copy> Control<K> {
         for _ in 0..STEP {
             let Some(id) = self.timers.take_due(self.now) else { break };
             self.timed = self.timed.saturating_sub(1);
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = self.entries.get_mut(id) else { continue };
             // The timer is already taken.
             if let Some(wait) = entry.wait.take() {
                 let place = self.due_place(wait.trigger);
@@ -354,8 +355,8 @@ impl<K: Ord + Copy> Control<K> {
         }
         self.put(id, None);
         if trigger == Trigger::Withdrawal {
-            self.entries.remove(&id);
-        } else if let Some(entry) = self.entries.get_mut(&id) {
+            self.entries.remove(id);
+        } else if let Some(entry) = self.entries.get_mut(id) {
             entry.told = Some(self.now);
         }
         if let Some(given) = self.given.get_mut(trigger as usize) {
@@ -404,7 +405,7 @@ impl<K: Ord + Copy> Control<K> {
 
     /// What waits of an SCI, and since when.
     pub fn waiting(&self, id: K) -> Option<(Trigger, Instant)> {
-        self.entries.get(&id)?.wait.map(|wait| (wait.trigger, wait.since))
+        self.entries.get(id)?.wait.map(|wait| (wait.trigger, wait.since))
     }
 
     /// The update interval as it is now; what is told must be believed for longer than that.

@@ -25,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(super) struct Reporters {
     streams: HashMap<ConnectionId, Stream>,
-    /// Over which stream an instance was heard last. CSCI-IDs are chosen by peers: they are hashed with a secret key.
+    /// Over which stream an instance was heard last, or else which one it may be heard over. CSCI-IDs are chosen by peers:
+    /// they are hashed with a secret key.
     routes: HashMap<CsciId, ConnectionId>,
 }
 
@@ -36,6 +37,8 @@ struct Stream {
     instances: BTreeSet<CsciId>,
     /// Who was heard last.
     last: Option<CsciId>,
+    /// Another stream is there for some of them, or was: who is heard has to be looked at.
+    shared: bool,
 }
 
 /// Reports that came together.
@@ -50,9 +53,19 @@ pub(super) struct Batch {
 #[derive(Debug)]
 enum Answers {
     /// Back over the stream, those to one instance together.
-    Stream(ConnectionId, Words, Pending),
+    Stream(StreamAnswers),
     /// To a request that waits for all of them.
     Request(oneshot::Sender<Vec<ReporterInstruction>>, Vec<ReporterInstruction>),
+}
+
+/// The answers to a batch that came over a stream.
+#[derive(Debug)]
+struct StreamAnswers {
+    id: ConnectionId,
+    words: Words,
+    pending: Pending,
+    /// The routes lead there already for all whose reports these are.
+    known: bool,
 }
 
 /// What one instance is still to be told: of two like words the later says it all.
@@ -64,11 +77,24 @@ struct Pending {
 }
 
 impl Reporters {
-    fn connected(&mut self, connection: Connection) {
+    fn connected(&mut self, mut connection: Connection) {
         let id = connection.id;
-        let instances: BTreeSet<CsciId> = connection.instances.iter().copied().collect();
-        self.routes.extend(instances.iter().map(|csci_id| (*csci_id, id)));
-        self.streams.insert(id, Stream { connection, instances, last: None });
+        let instances: BTreeSet<CsciId> = std::mem::take(&mut connection.instances).into_iter().collect();
+        let mut shared = false;
+        for csci_id in &instances {
+            if let Some(other) = self.routes.insert(*csci_id, id) {
+                shared = true;
+                self.share(other);
+            }
+        }
+        self.streams.insert(id, Stream { connection, instances, last: None, shared });
+    }
+
+    /// Somebody that a stream is there for is heard over another one.
+    fn share(&mut self, id: ConnectionId) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.shared = true;
+        }
     }
 
     /// Dropping the connection ends the stream, if it has not ended.
@@ -81,14 +107,26 @@ impl Reporters {
         }
     }
 
+    /// Whether the routes lead to a stream for all that its certificate names, whatever is heard over it.
+    fn alone(&self, id: ConnectionId) -> bool {
+        self.streams.get(&id).is_none_or(|stream| !stream.shared)
+    }
+
     /// An instance is heard over a stream.
     fn heard(&mut self, id: ConnectionId, csci_id: CsciId) {
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.last != Some(csci_id)) else {
             return;
         };
         stream.last = Some(csci_id);
-        if self.routes.insert(csci_id, id) != Some(id) {
-            stream.instances.insert(csci_id);
+        match self.routes.insert(csci_id, id) {
+            Some(known) if known == id => {}
+            before => {
+                stream.instances.insert(csci_id);
+                if let Some(other) = before {
+                    stream.shared = true;
+                    self.share(other);
+                }
+            }
         }
     }
 
@@ -138,10 +176,12 @@ impl Answers {
         outcome: Result<Taken, Refusal>,
     ) {
         match self {
-            Self::Stream(id, words, pending) => {
+            Self::Stream(StreamAnswers { id, words, pending, known }) => {
                 if pending.instance != Some(csci_id) {
                     pending.flush(words);
-                    reporters.heard(*id, csci_id);
+                    if !*known {
+                        reporters.heard(*id, csci_id);
+                    }
                     pending.instance = Some(csci_id);
                 }
                 match outcome {
@@ -161,7 +201,7 @@ impl Answers {
 
     fn finish(self, reporters: &mut Reporters) {
         match self {
-            Self::Stream(id, mut words, mut pending) => {
+            Self::Stream(StreamAnswers { id, mut words, mut pending, .. }) => {
                 pending.flush(&mut words);
                 if words.send() == Sent::Gone {
                     reporters.disconnected(id);
@@ -177,14 +217,10 @@ impl AgentRole {
     /// Takes in at most so many of the reports that came together; how many it were.
     fn take_some(&mut self, limit: usize, now: Now) -> usize {
         let Some(mut batch) = self.batch.take() else { return 0 };
-        let (mut count, wall) = (0, now.micros());
-        for report in batch.reports.by_ref().take(limit) {
-            let of = (report.csci_id, report.freshness);
-            // It was read before now; the machine's time never goes back all the same.
-            let outcome = self.sma.handle_report(report, batch.read, wall);
-            batch.answers.add(&mut self.reporters, of, outcome);
-            count += 1;
-        }
+        let (reporters, answers) = (&mut self.reporters, &mut batch.answers);
+        let became = |csci_id, freshness, outcome| answers.add(reporters, (csci_id, freshness), outcome);
+        // They were read before now; the machine's time never goes back all the same.
+        let count = self.sma.handle_reports(&mut batch.reports, limit, batch.read, now.micros(), became);
         if batch.reports.len() > 0 {
             self.batch = Some(batch);
         } else {
@@ -212,8 +248,10 @@ impl<P: Plane> Engine<P> {
         match event {
             CollectionEvent::Connected(connection) => role.reporters.connected(connection),
             CollectionEvent::Disconnected(id) => role.reporters.disconnected(id),
-            CollectionEvent::Reports { source: Source::Stream(id), read, reports, answers } => {
-                let answers = Answers::Stream(id, answers, Pending::default());
+            CollectionEvent::Reports { source: Source::Stream(id), read, reports, named, answers } => {
+                let known = named && role.reporters.alone(id);
+                let (words, pending) = (answers, Pending::default());
+                let answers = Answers::Stream(StreamAnswers { id, words, pending, known });
                 role.batch = Some(Batch { read, reports: reports.into_iter(), answers });
                 self.take_reports(now);
             }

@@ -7,6 +7,7 @@ use super::*;
 use crate::sma::calendar::{When, Window};
 use crate::sma::update::{BucketConfig, DampingConfig, LoadConfig, OptionalMetrics};
 use cats_engine_types::{CsId, CsciId, Health, Micros, Price, Sample, Score};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 /// The wall clock at the beginning.
