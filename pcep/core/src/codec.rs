@@ -15,7 +15,7 @@ pub mod tlv;
 mod wire;
 
 pub use error::{DecodeError, EncodeError, Fault, Reference, Remedy};
-pub use header::{Header, MessageType, ObjectFlags};
+pub use header::{Header, MessageType, ObjectFlags, UnknownType};
 pub use message::Message;
 pub use object::{Body, Object, UnknownObject};
 pub use subobject::{Subobject, SubobjectValue, UnknownSubobject};

@@ -5,7 +5,7 @@ mod sr;
 mod srv6;
 
 pub use hop::{AutonomousSystem, Ipv4Prefix, Ipv6Prefix, SharedRisk, UnnumberedInterface};
-pub use sr::{Nai, SidAndNai, SrCode, SrFlags, SrHop};
+pub use sr::{Nai, NaiType, SidAndNai, SrCode, SrFlags, SrHop};
 pub use srv6::{SidStructure, Srv6Flags, Srv6Hop, Srv6Sid};
 
 use super::error::{DecodeError, Fault};

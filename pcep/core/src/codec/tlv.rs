@@ -12,6 +12,7 @@ pub use association::{
 };
 pub use lsp::{
     Binding, BindingValue, Ipv4LspIdentifiers, Ipv6LspIdentifiers, NoPathReasons, PathSetupType, SetupType,
+    UnknownBinding,
 };
 pub use open::{
     MsdPair, PathSetupTypes, SrCapability, SrCapabilityFlags, SrPolicyCapability, Srv6Capability,

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Initiation {
     /// An LSP is to be made.
-    Create(Creation),
+    Create(Box<Creation>),
     /// One is to be removed.
     Remove(Removal),
 }
@@ -99,5 +99,5 @@ fn initiation(group: &[&Object], context: &Context) -> Result<Initiation, ErrorC
     }
     let path = paths.into_iter().next().ok_or(ErrorCode::ERO_MISSING)?;
     check_route(&path.route, setup, context)?;
-    Ok(Initiation::Create(Creation { srp, setup, lsp, name, ends, path, attributes }))
+    Ok(Initiation::Create(Box::new(Creation { srp, setup, lsp, name, ends, path, attributes })))
 }

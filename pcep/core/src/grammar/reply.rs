@@ -28,7 +28,7 @@ pub enum Outcome {
         /// Why.
         reason: NoPath,
         /// The constraints that could not be met.
-        unmet: Attributes,
+        unmet: Box<Attributes>,
     },
 }
 
@@ -61,7 +61,7 @@ fn reply(group: &[&Object], context: &Context) -> Result<Reply, ErrorCode> {
     let rp = rp.ok_or(ErrorCode::RP_MISSING)?;
     let setup = setup_type(&rp.tlvs, context)?;
     let outcome = match no_path {
-        Some(reason) => Outcome::NoPath { reason, unmet: before },
+        Some(reason) => Outcome::NoPath { reason, unmet: Box::new(before) },
         None if paths.is_empty() => return Err(ErrorCode::ERO_MISSING),
         None => {
             paths.iter().try_for_each(|path| check_route(&path.route, setup, context))?;

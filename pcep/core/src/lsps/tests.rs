@@ -29,7 +29,7 @@ fn update(case: &str, plsp: Option<PlspId>) -> Update {
 fn creation(name: &str) -> Creation {
     let message = Message::decode(&bytes("A27")).unwrap();
     match grammar::initiations(&message, &context()).items.remove(0) {
-        Initiation::Create(creation) => Creation { name: Octets::from(name), ..creation },
+        Initiation::Create(creation) => Creation { name: Octets::from(name), ..*creation },
         Initiation::Remove(removal) => panic!("{removal:?}"),
     }
 }
