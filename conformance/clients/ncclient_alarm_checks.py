@@ -59,7 +59,7 @@ def main(host, port, user, key, folder):
     )
     raised = f"al:alarm-notification[contains(al:alarm-type-id, '{KIND}')]"
     with connect() as listener, connect() as reader, connect() as session:
-        listener.create_subscription(filter=("subtree", f'<alarm-notification xmlns="{AL}"/><alarms xmlns="{AL}"/>'))
+        listener.create_subscription()
         reader.dispatch(to_ele(
             f'<establish-subscription xmlns="{SN}" xmlns:yp="{YP}" xmlns:ds="{DS}"><yp:datastore>ds:operational'
             f'</yp:datastore><yp:datastore-subtree-filter><alarms xmlns="{AL}"><alarm-list/></alarms>'
