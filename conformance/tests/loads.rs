@@ -13,6 +13,10 @@ const REPORTER: &str = env!("CARGO_BIN_EXE_cats-report");
 /// How long what is critical may take from the agent to the path selector, on a loaded machine.
 const UPDATE: Duration = Duration::from_secs(2);
 
+/// How long it may take from the start of an agent until ten thousand instances are heard again that report each 5 s, on a
+/// loaded machine.
+const AGAIN: Duration = Duration::from_secs(60);
+
 fn start(name: &str) -> Result<Sites> {
     Sites::start(name, REPORTER, Extent::Metrics)
 }
@@ -124,7 +128,7 @@ fn ten_times_the_allowed_rate_costs_the_other_instances_nothing() -> Result<()> 
     Ok(())
 }
 
-/// Proves SMA-2, SMA-28, SMA-29: two hundred over each connection, each with a token of its own.
+/// Proves SMA-2, SMA-28, SMA-29: twenty over each of 500 connections, each with a token of its own.
 #[test]
 fn ten_thousand_instances_that_reconnect_together_are_all_heard_again() -> Result<()> {
     const ALL: u64 = 10_000;
@@ -148,12 +152,12 @@ fn ten_thousand_instances_that_reconnect_together_are_all_heard_again() -> Resul
         ["--jwt-audience", "C-SMA-1"],
         ["--jwt-lifetime", "3600"],
     ];
-    let load = ["--instances", &ALL.to_string(), "--connections", "50", "--rate", "0.05", "--ttl", "3600"];
+    let load = ["--instances", &ALL.to_string(), "--connections", "500", "--rate", "0.2", "--ttl", "3600"];
     let mut reports = sites.report_as(0, &proof.concat(), &load)?;
-    until_heard(&sites, ALL)?;
+    until_heard(&sites, ALL, Duration::from_secs(120))?;
     sites.agents[0].kill("engined")?;
     sites.agents[0].start_engined()?;
-    until_heard(&sites, ALL)?;
+    until_heard(&sites, ALL, AGAIN)?;
     assert_eq!(reports.ended(), None);
     let counted = Agent::of(&sites.agents[0])?;
     assert_eq!(counted.count("authentication-failures"), 0, "{counted:?}");
@@ -161,9 +165,9 @@ fn ten_thousand_instances_that_reconnect_together_are_all_heard_again() -> Resul
 }
 
 /// Waits until the agent has heard of so many instances, and the path selector of all of them.
-fn until_heard(sites: &Sites, all: u64) -> Result<()> {
+fn until_heard(sites: &Sites, all: u64, bound: Duration) -> Result<()> {
     let mut last = String::new();
-    let heard = wait_at_most(Duration::from_secs(120), "all instances", || {
+    let heard = wait_at_most(bound, "all instances", || {
         let agent = Agent::of(&sites.agents[0]).ok()?;
         let records = records_of(&sites.selector, AGENTS[0].name).ok()?;
         last = format!("{} live, {records} records", agent.number("live"));
