@@ -69,6 +69,7 @@ pub(crate) fn schema(modules: &[ModuleRef]) -> Schema {
         .collect();
     mark_standard(&mut schema);
     inherit_flags(&mut schema);
+    unorder_told_state(&mut schema);
     targets::resolve(&mut schema);
     schema.indexed()
 }
@@ -277,6 +278,25 @@ fn inherit_flags(schema: &mut Schema) {
     }
 }
 
+/// State has no order that anybody gave it (RFC 7950 section 7.7.7), though libyang takes its lists for ordered by their
+/// users. Where state is told of as it changes an entry that comes is created, not inserted at a place, and one that comes
+/// anew has not moved.
+fn unorder_told_state(schema: &mut Schema) {
+    let told = schema.nodes.iter().enumerate().filter(|(_, node)| node.flags.on_change && !node.config);
+    let told: Vec<NodeId> = told.map(|(index, _)| node_id(index)).collect();
+    for id in told {
+        let mut at = Some(id);
+        while let Some(node) =
+            at.and_then(|id| schema.nodes.get_mut(id.0 as usize)).filter(|node| !node.config)
+        {
+            if let NodeKind::List { keys, user_ordered, .. } = &mut node.kind {
+                *user_ordered &= keys.is_empty();
+            }
+            at = node.parent;
+        }
+    }
+}
+
 /// One paragraph: white space, line ends included, becomes one blank.
 pub(crate) fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -287,6 +307,22 @@ mod tests {
     use super::*;
     use crate::{default_modules, load};
     use cats_yang_tree::schema::Type;
+
+    #[test]
+    fn lists_of_state_that_is_told_of_as_it_changes_have_no_order() {
+        let compiled = load(&default_modules()).unwrap();
+        let schema = compiled.schema();
+        let ordered = |path: &[&str]| {
+            let mut at = None;
+            for name in path {
+                at = schema.data_children_of(at).iter().copied().find(|id| schema.node(*id).name == *name);
+            }
+            matches!(schema.node(at.unwrap()).kind, NodeKind::List { user_ordered: true, .. })
+        };
+        assert!(!ordered(&["routing", "cats", "forwarder", "bindings", "binding"]));
+        assert!(!ordered(&["routing", "cats", "path-selector", "service-table", "entry", "record"]));
+        assert!(ordered(&["nacm", "rule-list", "rule"]), "what users order stays in their order");
+    }
 
     #[test]
     fn our_leafref_targets_are_those_of_libyang() {

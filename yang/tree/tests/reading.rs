@@ -1,6 +1,6 @@
 //! Subtree filters and defaults as RFC 6241 and RFC 6243 have them, on the model probe-bench.
 
-#![allow(clippy::expect_used)] // a failure here is a failed test
+#![allow(clippy::expect_used, clippy::panic)] // a failure here is a failed test
 
 mod bench;
 
@@ -130,6 +130,45 @@ fn what_is_selected_as_a_whole_stays_shared() {
         _ => false,
     };
     assert!(same);
+}
+
+/// Defaults are those of configuration: a reader of much state does not pay for all of it.
+#[test]
+fn state_stays_shared_under_every_way_to_report_defaults() {
+    let schema = SchemaBuilder::new()
+        .module("one", "urn:one", "o", |m| {
+            m.container("top", |t| {
+                t.leaf("mode", Ty::string()).default("auto");
+                t.state(|t| {
+                    t.list("seen", &["name"], |l| {
+                        l.leaf("name", Ty::string());
+                        l.leaf("size", Ty::uint32()).default("7");
+                    });
+                });
+            });
+        })
+        .build()
+        .expect("a good schema");
+    let state = serde_json::json!({ "one:top": { "seen": [{ "name": "a" }, { "name": "b" }] } });
+    let ops = Ops::from_state_json(&schema, &state).expect("it is right");
+    let tree = edit(&Tree::new(), &schema, ops).expect("it fits");
+    let entries = |tree: &Tree| {
+        let (_, top) = tree.root().iter().next().expect("top");
+        let cats_yang_tree::Data::Container(top) = top else { panic!("a container") };
+        top.iter().find_map(|(_, data)| match data {
+            cats_yang_tree::Data::List(entries) => Some(entries.clone()),
+            _ => None,
+        })
+    };
+    let stored = entries(&tree).expect("entries");
+    for defaults in [Defaults::ReportAll, Defaults::ReportAllTagged] {
+        let all = view(&tree, &schema, defaults);
+        let filter = Subtree::parse(&schema, "<filter><top xmlns='urn:one'/></filter>").expect("a filter");
+        for seen in [all.clone().tree(), all.filter(&filter).tree()] {
+            assert!(seen.root().iter().count() == 1 && !seen.ptr_eq(&tree), "the default is in use");
+            assert!(std::sync::Arc::ptr_eq(&entries(&seen).expect("entries"), &stored));
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,17 @@ impl<'s> Extent<'s> {
         self.defaults == Defaults::Explicit && self.depth.is_none()
     }
 
+    /// Does it show of a node, and of all below it, what is stored? Defaults are added to configuration alone, so what there
+    /// is of state is the same Arc, however much of it there is.
+    fn is_plain_below(&self, node: NodeId) -> bool {
+        let adds = match self.defaults {
+            Defaults::Explicit => false,
+            Defaults::ReportAll | Defaults::ReportAllTagged => self.schema.node(node).config,
+            Defaults::Trim => true,
+        };
+        !adds && self.depth.is_none()
+    }
+
     /// The extent one level down; none when this level is the last.
     pub(crate) fn below(&self) -> Option<Extent<'s>> {
         let depth = match self.depth {
@@ -53,7 +64,7 @@ impl<'s> Extent<'s> {
         branch: &Arc<Branch>,
         trail: &Trail<'_>,
     ) -> Arc<Branch> {
-        if self.is_plain() {
+        if self.is_plain() || parent.is_some_and(|parent| self.is_plain_below(parent)) {
             return branch.clone();
         }
         let seen = self.level(parent, branch, trail);
@@ -64,7 +75,7 @@ impl<'s> Extent<'s> {
     /// A child of the first level of the branch that `trail` leads to. A list entry whose children are too deep keeps
     /// its keys, as it has no other name.
     pub(crate) fn data(&self, child: &Child, trail: &Trail<'_>) -> Data {
-        if self.is_plain() {
+        if self.is_plain_below(child.id) {
             return child.data.clone();
         }
         match &child.data {
