@@ -106,7 +106,8 @@ impl Message {
     pub fn weight(&self) -> usize {
         match &self.content {
             Content::Event { event, .. } => event.weight(),
-            Content::Own { .. } | Content::Update { .. } => 512,
+            Content::Own { .. } => 512,
+            Content::Update { update, .. } => 512 + update.weight(),
         }
     }
 }

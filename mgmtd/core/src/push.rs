@@ -1,10 +1,10 @@
 //! Subscriptions to datastores (RFC 8639, RFC 8641): what readers want to be told without asking.
 //!
 //! Nothing is queued for a change. A subscription on change holds what its receiver has, and when its time comes is told
-//! the difference to what there is: a burst costs its net effect, and a receiver that is slow costs a root. What came and
-//! went between two updates was never told, so it needs no words (RFC 8641 section 3.3). Subscriptions that select the
-//! same of the same share the work and the text. What a receiver may read is asked each time, so that other rules change
-//! what it has like other data do.
+//! the difference to what there is: a burst costs its net effect, and a receiver that is slow costs a root. That is less
+//! than RFC 8641 section 3.3 has in mind, by which what came and went between two updates is told too, as churn: of that
+//! nothing is known here. Subscriptions that select the same of the same share the work and the text. What a receiver may
+//! read is asked each time, so that other rules change what it has like other data do.
 
 mod listening;
 mod message;
@@ -40,6 +40,8 @@ pub(crate) struct Push {
     table: Table,
     /// Running as it was when it was last looked at.
     seen: Tree,
+    /// When changes were last begun to be gathered.
+    gathering: Option<Instant>,
     /// Periodic updates that wait for a component's state.
     pulls: BTreeMap<Ticket, Pull>,
     shared: Shared,

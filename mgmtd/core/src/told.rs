@@ -192,6 +192,7 @@ impl Core {
     /// What a component that is lost told is there no longer.
     pub(crate) fn forget_told(&mut self, component: ComponentId, now: Now) {
         if self.told.from.is_some_and(|(from, ..)| from == component) {
+            self.suspend_for_component(now);
             let wanted = std::mem::take(&mut self.told.wanted);
             self.told = Told { wanted, ..Told::default() };
             self.state_moved(now);

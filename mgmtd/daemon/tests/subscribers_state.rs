@@ -4,10 +4,10 @@
 
 mod subscriber;
 
-use cats_mgmtd_core::{Attachment, ComponentId, Delta, SessionId};
+use cats_mgmtd_core::{Attachment, ComponentId, Delta, Filter, NmdaDatastore, SessionId};
 use cats_yang_tree::{InstancePath, Ops};
 use serde_json::{Value, json};
-use subscriber::{World, datastore, on_change};
+use subscriber::{SN, World, datastore, name_of, on_change, periodic};
 
 const ENGINE: ComponentId = ComponentId(7);
 const CATS: &str = "/ietf-routing:routing/ietf-cats:cats";
@@ -157,18 +157,75 @@ fn a_component_that_begins_anew_changes_nothing_until_it_has_told_all() {
 }
 
 #[test]
-fn what_a_lost_component_told_is_gone() {
+fn while_a_component_is_lost_nothing_of_it_is_told_and_then_what_has_changed() {
+    let (mut world, root) = subscribed();
+    tell(&mut world, 1, &[], &[(1, 10), (2, 20)], true).unwrap();
+    world.ms(10);
+    world.heard(root);
+    world.core.handle_detached(ENGINE, world.now);
+    world.run();
+    let heard = world.heard(root);
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert!(
+        heard[0].contains("<subscription-suspended") && heard[0].contains(":insufficient-resources<"),
+        "{heard:?}"
+    );
+    assert!(report(&mut world, root).contains("<state>suspended</state>"));
+    assert_eq!(tell(&mut world, 2, &[], &[(1, 10)], false), Ok(()), "it is too late, and no fault");
+    world.ms(1000);
+    attach(&mut world);
+    tells_anew(&mut world);
+    tell(&mut world, 1, &[], &[(1, 10)], false).unwrap();
+    world.ms(1000);
+    assert_eq!(world.heard(root), Vec::<String>::new(), "not all is known");
+    tell(&mut world, 2, &[], &[(2, 21)], true).unwrap();
+    world.ms(0);
+    let heard = world.heard(root);
+    let names: Vec<String> = heard.iter().map(|text| name_of(text)).collect();
+    assert_eq!(names, ["subscription-resumed", "push-change-update"]);
+    assert!(heard[1].contains(">21</gas>") && !heard[1].contains(">10<"), "{heard:?}");
+    assert!(report(&mut world, root).contains("<state>active</state>"));
+}
+
+#[test]
+fn what_a_component_told_that_stays_away_is_gone() {
     let (mut world, root) = subscribed();
     tell(&mut world, 1, &[], &[(1, 10)], true).unwrap();
     world.ms(10);
     world.heard(root);
     world.core.handle_detached(ENGINE, world.now);
-    world.run();
+    world.ms(9_999);
+    assert_eq!(world.heard(root).len(), 1);
+    world.ms(1);
+    let heard = world.heard(root);
+    let names: Vec<String> = heard.iter().map(|text| name_of(text)).collect();
+    assert_eq!(names, ["subscription-resumed", "push-change-update"]);
+    assert!(heard[1].contains("<operation>delete</operation>"), "{heard:?}");
+    attach(&mut world);
+    tells_anew(&mut world);
+    tell(&mut world, 1, &[], &[(1, 10)], true).unwrap();
     world.ms(10);
     let heard = world.heard(root);
     assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(heard[0].contains("<operation>delete</operation>"), "{heard:?}");
-    assert_eq!(tell(&mut world, 2, &[], &[(1, 10)], false), Ok(()), "it is too late, and no fault");
-    world.ms(10);
-    assert_eq!(world.heard(root), Vec::<String>::new());
+    assert!(heard[0].contains("<operation>create</operation>"), "{heard:?}");
+}
+
+/// RFC 8641 section 3.11.1.
+#[test]
+fn a_periodic_update_without_a_component_says_that_it_is_incomplete() {
+    let mut world = World::new();
+    let root = world.administrator();
+    let slots = of_slots("");
+    let selection = slots.split("<yp:on-change").next().unwrap();
+    world.establish(root, &(selection.to_owned() + &periodic("<yp:period>100</yp:period>")));
+    world.ms(0);
+    let heard = world.heard(root);
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert!(heard[0].contains("<incomplete-update/></push-update>"), "{heard:?}");
+}
+
+fn report(world: &mut World, session: SessionId) -> String {
+    let filter = format!("<filter><subscriptions xmlns=\"{SN}\"/></filter>");
+    let filter = Filter::subtree(&world.schema, &filter).unwrap();
+    world.data(session, NmdaDatastore::Operational, Some(filter))
 }

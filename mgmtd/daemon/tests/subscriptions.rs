@@ -40,7 +40,7 @@ fn all_is_told_at_the_start_and_changes_afterwards() {
     let heard = world.heard(root);
     assert_eq!(heard.len(), 1, "{heard:?}");
     let changes = format!(
-        "<push-change-update xmlns=\"{YP}\"><id>{id}</id><datastore-changes><yang-patch><patch-id>1</patch-id><edit>\
+        "<push-change-update xmlns=\"{YP}\"><id>{id}</id><datastore-changes><yang-patch><patch-id>0</patch-id><edit>\
          <edit-id>1</edit-id><operation>replace</operation><target>/probe-bench:bench/knob</target><value><knob \
          xmlns=\"{NS}\">2</knob></value></edit><edit><edit-id>2</edit-id><operation>create</operation>\
          <target>/probe-bench:bench/item=b%2Fc</target><value><item xmlns=\"{NS}\"><name>b/c</name></item></value>\
@@ -144,6 +144,25 @@ fn a_resync_tells_all_of_it_again() {
     assert_eq!(world.heard_when(root).into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["push-update"]);
     let error = world.refused(root, &with_id(YP, "resync-subscription", id + 1));
     assert_eq!(error.app_tag.as_deref(), Some("ietf-yang-push:no-such-subscription-resync"));
+}
+
+/// RFC 8641 section 3.7: by the number a receiver sees that nothing is missing since it was told all.
+#[test]
+fn patches_are_counted_from_the_last_time_that_all_was_told() {
+    let mut world = World::new();
+    let root = world.administrator();
+    let id = world.establish(root, &on_all_changes());
+    let heard = |world: &mut World, knob: u32| {
+        world.change(root, &format!("<knob>{knob}</knob>"));
+        world.ms(20);
+        let heard = world.heard(root).pop().unwrap();
+        heard.split("<patch-id>").nth(1).unwrap().split('<').next().unwrap().to_owned()
+    };
+    world.ms(10);
+    assert_eq!([1, 2, 3].map(|knob| heard(&mut world, knob)), ["0", "1", "2"]);
+    world.rpc_output(root, &with_id(YP, "resync-subscription", id));
+    world.ms(0);
+    assert_eq!([4, 5].map(|knob| heard(&mut world, knob)), ["0", "1"]);
 }
 
 /// The case Y02.

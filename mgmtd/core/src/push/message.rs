@@ -31,7 +31,7 @@ pub enum Content {
     /// `push-update`.
     Whole(Arc<Whole>),
     /// `push-change-update`.
-    Changes { patch_id: u64, changes: Arc<Changes> },
+    Changes { patch_id: u32, changes: Arc<Changes> },
     /// `subscription-modified`, with the terms as XML elements.
     Modified { terms: Arc<str> },
     /// `subscription-suspended`, with an identity.
@@ -48,6 +48,8 @@ pub enum Content {
 #[derive(Debug)]
 pub struct Whole {
     source: Source,
+    /// Something is known to be missing.
+    incomplete: bool,
     text: OnceLock<Result<Arc<str>, Vec<Error>>>,
 }
 
@@ -69,11 +71,16 @@ pub struct Changes {
 
 impl Whole {
     pub(crate) fn of_reading(reading: Reading) -> Self {
-        Self { source: Source::Reading(Box::new(reading)), text: OnceLock::new() }
+        Self { source: Source::Reading(Box::new(reading)), incomplete: false, text: OnceLock::new() }
     }
 
     pub(crate) fn of_seen(tree: Tree) -> Self {
-        Self { source: Source::Seen(tree), text: OnceLock::new() }
+        Self { source: Source::Seen(tree), incomplete: false, text: OnceLock::new() }
+    }
+
+    /// The same, said to lack something.
+    pub(crate) fn with_a_gap(self) -> Self {
+        Self { incomplete: true, ..self }
     }
 
     /// Is what it selects to be found out yet?
@@ -100,6 +107,11 @@ impl Changes {
 
     pub(crate) fn excludes(&self, excluded: &[PatchOperation]) -> bool {
         self.excluded == excluded
+    }
+
+    /// About how many bytes the text has.
+    fn weight(&self) -> usize {
+        self.changes.changes.len() * 256
     }
 
     /// The edits of a YANG patch.
@@ -145,6 +157,21 @@ impl Update {
         }
     }
 
+    /// About how many bytes of data it has, as far as that is known without making the text.
+    pub(crate) fn weight(&self) -> usize {
+        match &self.content {
+            Content::Changes { changes, .. } => changes.weight(),
+            Content::Whole(whole) => {
+                whole.text.get().and_then(|text| text.as_ref().ok()).map_or(0, |text| text.len())
+            }
+            Content::Modified { terms } => terms.len(),
+            Content::Suspended { .. }
+            | Content::Resumed
+            | Content::ReplayCompleted
+            | Content::Terminated { .. } => 0,
+        }
+    }
+
     /// The element of the notification.
     pub fn to_xml(&self, schema: &Schema) -> String {
         let (module, name) = self.name();
@@ -156,6 +183,9 @@ impl Update {
                     out.push_str("<datastore-contents>");
                     out.push_str(text);
                     out.push_str("</datastore-contents>");
+                    if whole.incomplete {
+                        out.push_str("<incomplete-update/>");
+                    }
                 }
                 // What cannot be selected any more is told to be missing.
                 Err(_) => out.push_str("<datastore-contents/><incomplete-update/>"),

@@ -24,7 +24,7 @@ impl Push {
 fn entry(id: u32, subscription: &Subscription) -> Value {
     let state = match subscription.standing {
         Standing::Active => "active",
-        Standing::NoRoom | Standing::TooMuch => "suspended",
+        Standing::NoRoom | Standing::TooMuch | Standing::NoComponent { .. } => "suspended",
     };
     let receiver = json!({
         "name": format!("session {}", subscription.session),

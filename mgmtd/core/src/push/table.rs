@@ -18,6 +18,9 @@ pub(crate) const MOST: usize = 2_048;
 /// With something to tell, and no room for it for so long, a subscription is suspended.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A component that is lost may be away for so long, before what it told counts as gone.
+pub(crate) const ABSENCE: Duration = Duration::from_secs(10);
+
 /// One subscription.
 #[derive(Debug)]
 pub(crate) struct Subscription {
@@ -37,8 +40,8 @@ pub(crate) struct Subscription {
     pub(crate) waiting: Option<Instant>,
     pub(crate) standing: Standing,
     pub(crate) stop: Option<Instant>,
-    /// The patch that it is told next.
-    pub(crate) patch_id: u64,
+    /// The patch that it is told next, counted from the last time that it was told all.
+    pub(crate) patch_id: u32,
     pub(crate) sent: u64,
     pub(crate) excluded: u64,
     /// Its place in the queue.
@@ -54,6 +57,8 @@ pub(crate) enum Standing {
     NoRoom,
     /// Suspended, as what it selects takes too much to find out. That is tried again when something changes.
     TooMuch,
+    /// Suspended, as the component that tells of what it selects is lost, until that is back or for so long at most.
+    NoComponent { until: Instant },
 }
 
 /// The datastore, as it is stored, and who sees it.
@@ -78,11 +83,16 @@ impl Subscription {
             waiting: None,
             standing: Standing::Active,
             stop: None,
-            patch_id: 1,
+            patch_id: 0,
             sent: 0,
             excluded: 0,
             due: None,
         }
+    }
+
+    /// Is it suspended for want of a component?
+    pub(crate) fn lacks_component(&self) -> bool {
+        matches!(self.standing, Standing::NoComponent { .. })
     }
 
     fn is_of_candidate(&self) -> bool {
@@ -98,8 +108,12 @@ impl Subscription {
 
     /// When it has its turn next. One that waits for room has it when there is some, or when its patience ends.
     fn turn(&self) -> Option<Instant> {
-        if self.standing == Standing::NoRoom {
-            return self.stop;
+        match self.standing {
+            Standing::NoRoom => return self.stop,
+            Standing::NoComponent { until } => {
+                return self.stop.map_or(Some(until), |stop| Some(stop.min(until)));
+            }
+            Standing::Active | Standing::TooMuch => {}
         }
         let told = match (self.waiting, &self.terms.trigger) {
             (Some(waiting), _) => Some(waiting + PATIENCE),
@@ -122,6 +136,8 @@ pub(crate) struct Table {
     last_id: u32,
     /// So many are of a candidate.
     of_candidates: usize,
+    /// So many want for a component.
+    without_component: usize,
     /// The state of components that is told of on change, by its path, and how many want it.
     pub(crate) watched: BTreeMap<String, usize>,
     /// Sessions in which some may wait for room.
@@ -182,6 +198,7 @@ impl Table {
             self.queue.remove(&(due, id));
         }
         self.of_candidates -= usize::from(subscription.is_of_candidate());
+        self.without_component -= usize::from(subscription.lacks_component());
         for path in subscription.watches() {
             if let Some(count) = self.watched.get_mut(path) {
                 *count -= 1;
@@ -199,6 +216,7 @@ impl Table {
             self.queue.insert((due, id));
         }
         self.of_candidates += usize::from(subscription.is_of_candidate());
+        self.without_component += usize::from(subscription.lacks_component());
         for path in subscription.watches() {
             *self.watched.entry(path.clone()).or_default() += 1;
         }
@@ -211,6 +229,11 @@ impl Table {
     /// Is any of a candidate?
     pub(crate) fn has_candidates(&self) -> bool {
         self.of_candidates > 0
+    }
+
+    /// Is any suspended for want of a component?
+    pub(crate) fn lacks_components(&self) -> bool {
+        self.without_component > 0
     }
 
     /// Those of a session that wait for room. They are not said to wait until they are put back.

@@ -2,7 +2,7 @@
 
 use super::message::{Changes, Content, Update, Whole};
 use super::refusal::Why;
-use super::table::{Base, PATIENCE, Standing, Subscription};
+use super::table::{ABSENCE, Base, PATIENCE, Standing, Subscription};
 use super::terms::{Selected, Trigger, defaults_of};
 use super::{Pull, Seen, rhythm};
 use crate::core::Core;
@@ -15,6 +15,16 @@ use crate::types::{ComponentId, Datastore, NmdaDatastore, Now, SessionId, Ticket
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{Tree, diff, diff_of_few};
 use std::sync::Arc;
+use std::time::Instant;
+
+/// What a component has of an update.
+enum Found {
+    State(Tree),
+    /// Nothing of it is selected.
+    Nothing,
+    /// It cannot be asked, or did not answer.
+    Missing,
+}
 
 /// Changes of a datastore are looked at one by one for whom they concern, when they are fewer.
 const FEW: usize = 10_000;
@@ -41,6 +51,47 @@ impl Core {
     /// What components tell of their state, or the state of our own that is told on change, is not what it was.
     pub(crate) fn state_moved(&mut self, now: Now) {
         self.changed(now, |subscription| subscription.terms.datastore == NmdaDatastore::Operational);
+        self.go_on_with_components(now);
+    }
+
+    /// What a component tells is not known for now: whoever is told of it is told that. It may be back soon, and have
+    /// lost nothing.
+    pub(crate) fn suspend_for_component(&mut self, now: Now) {
+        let ids = self.push.table.ids(|subscription| {
+            let begun = subscription.told.is_some() && subscription.standing == Standing::Active;
+            begun && subscription.watches().next().is_some()
+        });
+        for id in ids {
+            let Some(mut subscription) = self.push.table.take(id) else { continue };
+            subscription.standing = Standing::NoComponent { until: now.instant + ABSENCE };
+            subscription.waiting = None;
+            let reason = Why::InsufficientResources.identity();
+            self.send(id, &mut subscription, Content::Suspended { reason }, now);
+            self.push.table.put(id, subscription);
+        }
+    }
+
+    /// Those go on whose component has told everything again.
+    fn go_on_with_components(&mut self, now: Now) {
+        if !self.push.table.lacks_components() || self.components.any().is_none() {
+            return;
+        }
+        let ids = self.push.table.ids(Subscription::lacks_component);
+        for id in ids {
+            let Some(mut subscription) = self.push.table.take(id) else { continue };
+            if self.can_begin(&subscription) {
+                subscription.standing = Standing::NoComponent { until: now.instant };
+            }
+            self.push.table.put(id, subscription);
+        }
+    }
+
+    /// From what its receiver has a patch leads to what there is (RFC 8641 section 3.11.1).
+    fn resume_without_gap(&mut self, id: u32, subscription: &mut Subscription, now: Now) {
+        subscription.standing = Standing::Active;
+        self.send(id, subscription, Content::Resumed, now);
+        // What is told of at once waits for nothing.
+        subscription.since = now.instant.checked_sub(rhythm::COALESCING).or(Some(now.instant));
     }
 
     /// Wants to be told by components what subscriptions select and what alarms are made of, and no more.
@@ -84,12 +135,23 @@ impl Core {
                 && matches!(subscription.terms.trigger, Trigger::OnChange(_))
                 && which(subscription)
         });
+        if ids.is_empty() {
+            return;
+        }
+        let since = self.gathers_since(now);
         for id in ids {
             if let Some(mut subscription) = self.push.table.take(id) {
-                subscription.since = Some(now.instant);
+                subscription.since = Some(since);
                 self.push.table.put(id, subscription);
             }
         }
+    }
+
+    /// Since when the changes are gathered that this one is told with. One that has had its turn at another time than
+    /// others joins them, so that they share the work again.
+    fn gathers_since(&mut self, now: Now) -> Instant {
+        let begun = self.push.gathering.filter(|begun| now.instant < *begun + rhythm::COALESCING);
+        *self.push.gathering.insert(begun.unwrap_or(now.instant))
     }
 
     /// Those have their turn that are due.
@@ -101,7 +163,7 @@ impl Core {
         self.end_listeners(now);
         let late = self.push.pulls.extract_if(.., |_, pull| pull.deadline <= now.instant);
         let late: Vec<u32> = late.map(|(_, pull)| pull.subscription).collect();
-        late.into_iter().for_each(|id| self.tell_pulled(id, None, now));
+        late.into_iter().for_each(|id| self.tell_pulled(id, Found::Missing, now));
     }
 
     /// A session has room for more.
@@ -118,10 +180,14 @@ impl Core {
     fn turn_of(&mut self, id: u32, now: Now) {
         let Some(mut subscription) = self.push.table.take(id) else { return };
         let over = subscription.stop.is_some_and(|stop| stop <= now.instant);
-        if subscription.standing == Standing::NoRoom {
-            self.resume_subscription(id, &mut subscription, now);
+        match subscription.standing {
+            Standing::NoRoom => self.resume_subscription(id, &mut subscription, now),
+            Standing::NoComponent { until } if until <= now.instant && !over => {
+                self.resume_without_gap(id, &mut subscription, now);
+            }
+            Standing::Active | Standing::TooMuch | Standing::NoComponent { .. } => {}
         }
-        if subscription.standing != Standing::NoRoom {
+        if matches!(subscription.standing, Standing::Active | Standing::TooMuch) {
             match subscription.terms.trigger.clone() {
                 Trigger::Periodic(period) => {
                     let due = subscription.next.filter(|due| *due <= now.instant);
@@ -144,7 +210,8 @@ impl Core {
             }
         }
         if over {
-            // RFC 8639 has a word of its own for that, which goes with configured subscriptions only.
+            // A dynamic subscription needs no word of its end at its time (RFC 8639 section 2.7.4), and the one that there
+            // is, subscription-completed, goes with configured ones. It is told all the same, by the word that is left.
             return self.terminate(id, &subscription, Why::NoSuchSubscription.identity(), now);
         }
         self.push.table.put(id, subscription);
@@ -221,14 +288,16 @@ impl Core {
                 self.push.pulls.insert(ticket, Pull { subscription: id, component, deadline });
                 self.outputs.push_back(Output::ReadState { ticket, component, paths });
             }
-            (None, _) | (_, None) => self.tell_operational(id, subscription, None, now),
+            (None, Some(_)) => self.tell_operational(id, subscription, Found::Missing, now),
+            (_, None) => self.tell_operational(id, subscription, Found::Nothing, now),
         }
     }
 
     /// A component's state that an update waits for; false when none does with that ticket.
     pub(crate) fn pulled(&mut self, ticket: Ticket, state: &Result<Tree, Vec<Error>>, now: Now) -> bool {
         let Some(pull) = self.push.pulls.remove(&ticket) else { return false };
-        self.tell_pulled(pull.subscription, state.as_ref().ok().cloned(), now);
+        let found = state.as_ref().map_or(Found::Missing, |state| Found::State(state.clone()));
+        self.tell_pulled(pull.subscription, found, now);
         true
     }
 
@@ -236,23 +305,30 @@ impl Core {
     pub(crate) fn pulls_lost(&mut self, component: ComponentId, now: Now) {
         let lost = self.push.pulls.extract_if(.., |_, pull| pull.component == component);
         let lost: Vec<u32> = lost.map(|(_, pull)| pull.subscription).collect();
-        lost.into_iter().for_each(|id| self.tell_pulled(id, None, now));
+        lost.into_iter().for_each(|id| self.tell_pulled(id, Found::Missing, now));
     }
 
-    fn tell_pulled(&mut self, id: u32, state: Option<Tree>, now: Now) {
+    fn tell_pulled(&mut self, id: u32, found: Found, now: Now) {
         let Some(mut subscription) = self.push.table.take(id) else { return };
         if self.has_room(&mut subscription, now) {
-            self.tell_operational(id, &mut subscription, state, now);
+            self.tell_operational(id, &mut subscription, found, now);
         }
         self.push.table.put(id, subscription);
     }
 
-    fn tell_operational(&mut self, id: u32, subscription: &mut Subscription, state: Option<Tree>, now: Now) {
+    fn tell_operational(&mut self, id: u32, subscription: &mut Subscription, found: Found, now: Now) {
+        let (state, missing) = match found {
+            Found::State(state) => (Some(state), false),
+            Found::Nothing => (None, false),
+            Found::Missing => (None, true),
+        };
         let selection = selection_of(&subscription.terms.selection, NmdaDatastore::Operational);
         // Only what is wrong with the YANG library, which was told already.
         let Ok(reading) = self.operational(subscription.session, state, selection) else { return };
         subscription.last = Some(now.instant);
-        self.send(id, subscription, Content::Whole(Arc::new(Whole::of_reading(reading))), now);
+        let whole = Whole::of_reading(reading);
+        let whole = if missing { whole.with_a_gap() } else { whole };
+        self.send(id, subscription, Content::Whole(Arc::new(whole)), now);
     }
 
     fn tell_changes(&mut self, id: u32, subscription: &mut Subscription, now: Now) {
@@ -277,10 +353,13 @@ impl Core {
         let content = match subscription.told.replace(seen.clone()) {
             Some(told) => self.changes(&told, &seen, &terms.excluded).map(|changes| {
                 let patch_id = subscription.patch_id;
-                subscription.patch_id += 1;
+                subscription.patch_id = patch_id.wrapping_add(1);
                 Content::Changes { patch_id, changes }
             }),
-            None => terms.syncs.then(|| Content::Whole(self.whole(&seen))),
+            None => terms.syncs.then(|| {
+                subscription.patch_id = 0;
+                Content::Whole(self.whole(&seen))
+            }),
         };
         if let Some(content) = content {
             subscription.last = Some(now.instant);
