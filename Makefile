@@ -5,7 +5,8 @@
 #   make test-full        and the ignored, long-running tests
 #   make demo             the example of the control-plane document, end to end (needs root)
 #                         HOLD=1 leaves the lab up and opens the CLI, SCENARIO=name runs another one
-#   make bench            measures, writes target/bench.json; ONLY=group[,group] replaces only those keys
+#   make bench            measures, writes target/bench.json; ONLY=group[,group] replaces only those keys,
+#                         LONG=1 keeps a steady load up for ten minutes
 # There are no package targets (deb, rpm) yet.
 
 SHELL := /bin/sh
@@ -60,4 +61,4 @@ demo: programs
 
 bench: setup-bench programs
 	cargo build --release --locked -p cats-bench
-	$(SUDO) $(TARGET)/release/cats-bench $(if $(ONLY),--only $(ONLY))
+	$(SUDO) $(TARGET)/release/cats-bench $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)

@@ -1,7 +1,7 @@
 //! New flows: how many a second one core binds, how long their first packets are held, and what the selection costs.
 
 mod bed;
-mod bound;
+pub(crate) mod bound;
 mod hold;
 mod select;
 

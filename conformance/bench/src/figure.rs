@@ -95,9 +95,10 @@ impl Report {
         }
     }
 
-    /// Puts a group's figures in the place of its earlier ones.
+    /// Puts a group's figures in the place of its earlier ones. Those of a part take the place of themselves.
     pub(crate) fn replace(&mut self, group: &str, figures: Vec<Figure>) {
-        self.0.retain(|figure| figure.key.split('/').next() != Some(group));
+        let again = |known: &Figure| figures.iter().any(|figure| figure.key == known.key);
+        self.0.retain(|figure| figure.key.split('/').next() != Some(group) && !again(figure));
         self.0.extend(figures);
         self.0.sort_by(|a, b| a.key.cmp(&b.key));
     }

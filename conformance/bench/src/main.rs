@@ -15,9 +15,11 @@ use figure::{Figure, Report};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The groups of figures, in the order in which they are measured.
+/// The groups of figures, in the order in which they are measured. `GROUP.PART` is measured with its group, or alone.
 const GROUPS: &[(&str, Measure)] = &[
     ("netconf", netconf::measure),
+    ("netconf.on-change", netconf::on_change),
+    ("netconf.bindings", netconf::bindings),
     ("sma", sma::measure),
     ("cps", cps::measure),
     ("datapath", datapath::measure),
@@ -30,7 +32,8 @@ type Measure = fn(&Settings) -> Result<Vec<Figure>, String>;
 #[derive(Parser)]
 #[command(name = "cats-bench")]
 struct Arguments {
-    /// Groups to measure, separated by commas; all by default. The figures of the others are kept.
+    /// Groups to measure, or parts of them as GROUP.PART, separated by commas; all by default. The figures of the others
+    /// are kept.
     #[arg(long, value_delimiter = ',', value_name = "GROUP")]
     only: Vec<String>,
     /// Interleaved rounds of each comparison.
@@ -39,6 +42,9 @@ struct Arguments {
     /// Measures a million flows too, which takes some minutes more.
     #[arg(long)]
     large: bool,
+    /// Lets what is measured under a steady load run for ten minutes, not for twenty seconds.
+    #[arg(long)]
+    long: bool,
     /// Where the figures go.
     #[arg(long, default_value = "target/bench.json")]
     out: PathBuf,
@@ -50,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) rounds: usize,
     /// Whether to measure a million flows.
     pub(crate) large: bool,
+    /// Whether to keep a steady load up for ten minutes.
+    pub(crate) long: bool,
 }
 
 fn main() -> ExitCode {
@@ -70,10 +78,11 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             return Err(format!("no figures of a group {name} are built; there are {}", known.join(", ")));
         }
     }
-    let settings = Settings { rounds: arguments.rounds.max(1), large: arguments.large };
+    let settings = Settings { rounds: arguments.rounds.max(1), large: arguments.large, long: arguments.long };
     let mut report = Report::open(&arguments.out)?;
     for (group, measure) in GROUPS {
-        if arguments.only.is_empty() || arguments.only.iter().any(|name| name == group) {
+        let wanted = |name: &String| name == group || group.strip_prefix(name.as_str()).is_some_and(is_part);
+        if arguments.only.is_empty() || arguments.only.iter().any(wanted) {
             let figures = measure(&settings).map_err(|error| format!("{group}: {error}"))?;
             for figure in &figures {
                 println!("{figure}");
@@ -83,4 +92,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Is it what follows the group's name in the name of a part?
+fn is_part(rest: &str) -> bool {
+    rest.starts_with('.')
 }

@@ -1,9 +1,11 @@
 //! The management daemon as its users meet it: over SSH against yuma's netconfd, and over its local socket against
 //! itself. An engine is connected throughout, and commits are durable.
 
+mod bindings;
 mod crowd;
 mod duel;
 mod endpoint;
+mod heard;
 mod load;
 mod memory;
 mod rig;
@@ -27,22 +29,41 @@ const DURATION: Duration = Duration::from_millis(500);
 const AHEAD: usize = 64;
 
 pub(crate) fn measure(settings: &Settings) -> std::result::Result<Vec<Figure>, String> {
-    // The thread's CPU is inherited by the clients, and forgotten with it.
-    let measured = std::thread::scope(|scope| scope.spawn(|| on_client_cpu(settings.rounds)).join());
+    on_client_cpu(|lab, key| all(lab, key, settings.rounds))
+}
+
+/// What subscribers are told of a metric.
+pub(crate) fn on_change(_: &Settings) -> std::result::Result<Vec<Figure>, String> {
+    on_client_cpu(|lab, key| Ok(heard::measure(lab, key)?.into_iter().collect()))
+}
+
+/// What subscribers are told of many bindings.
+pub(crate) fn bindings(settings: &Settings) -> std::result::Result<Vec<Figure>, String> {
+    bindings::measure(settings).map_err(|error| error.to_string())
+}
+
+/// Measures with all clients on one CPU: the thread's is inherited by them, and forgotten with it.
+fn on_client_cpu(
+    measure: impl FnOnce(&Lab, &AdministratorKey) -> Result<Vec<Figure>> + Send,
+) -> std::result::Result<Vec<Figure>, String> {
+    let pinned = || {
+        let lab = Lab::create("bench-netconf")?;
+        let key = AdministratorKey::create(&lab, "admin-key")?;
+        pin(None, rig::CLIENT_CPU).map_err(LabError::of("pinning the clients"))?;
+        measure(&lab, &key)
+    };
+    let measured = std::thread::scope(|scope| scope.spawn(pinned).join());
     measured.map_err(|_| "the measurement panicked".to_owned())?.map_err(|error| error.to_string())
 }
 
-fn on_client_cpu(rounds: usize) -> Result<Vec<Figure>> {
-    let lab = Lab::create("bench-netconf")?;
-    let key = AdministratorKey::create(&lab, "admin-key")?;
-    pin(None, rig::CLIENT_CPU).map_err(LabError::of("pinning the clients"))?;
-    let mut figures = duel::measure(&lab, &key, rounds)?;
-    figures.extend(alone(&lab, &key, rounds)?);
-    figures.extend(scale::services(&lab, &key, rounds)?);
-    figures.extend(memory::idle(&lab, &key)?);
-    let (of_memory, large) = memory::large(&lab, &key)?;
+fn all(lab: &Lab, key: &AdministratorKey, rounds: usize) -> Result<Vec<Figure>> {
+    let mut figures = duel::measure(lab, key, rounds)?;
+    figures.extend(alone(lab, key, rounds)?);
+    figures.extend(scale::services(lab, key, rounds)?);
+    figures.extend(memory::idle(lab, key)?);
+    let (of_memory, large) = memory::large(lab, key)?;
     figures.extend(of_memory);
-    figures.extend(scale::leaves(&lab, &key, &large, rounds)?);
+    figures.extend(scale::leaves(lab, key, &large, rounds)?);
     Ok(figures)
 }
 

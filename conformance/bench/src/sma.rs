@@ -5,10 +5,10 @@
 mod agent;
 mod duel;
 mod echo;
-mod load;
+pub(crate) mod load;
 mod memory;
-mod message;
-mod rig;
+pub(crate) mod message;
+pub(crate) mod rig;
 mod silence;
 #[cfg(test)]
 mod tests;

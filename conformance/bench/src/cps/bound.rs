@@ -40,10 +40,7 @@ struct Outcome {
 }
 
 pub(super) fn measure(bed: &Bed, settings: &Settings) -> Result<Vec<Figure>, String> {
-    // Takes what arrives, so that nothing answers that the port is closed; it is never read.
-    let address = format!("{}:{PORT}", INSTANCE_B[0]);
-    let sink = bed.instance().enter(|| UdpSocket::bind(&address)).map_err(|error| error.to_string())?;
-    let sink = sink.map_err(|error| format!("{address}: {error}"))?;
+    let sink = bed.instance().enter(sink).map_err(|error| error.to_string())??;
     let mut next = 0;
     let (mut above, mut below, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..settings.rounds {
@@ -61,6 +58,13 @@ pub(super) fn measure(bed: &Bed, settings: &Settings) -> Result<Vec<Figure>, Str
         ))
     });
     Ok(rate(bed, &above, &below).into_iter().chain(ratio).collect())
+}
+
+/// Takes what arrives, so that nothing answers that the port is closed; it is never read. Must run in the namespace of
+/// instance B.
+pub(crate) fn sink() -> Result<UdpSocket, String> {
+    let address = format!("{}:{PORT}", INSTANCE_B[0]);
+    UdpSocket::bind(&address).map_err(|error| format!("{address}: {error}"))
 }
 
 fn rate(bed: &Bed, above: &[Outcome], below: &[Outcome]) -> Option<Figure> {
@@ -94,7 +98,7 @@ fn above_of(bed: &Bed) -> u32 {
 fn round(bed: &Bed, rate: u32, next: &mut u32) -> Result<Outcome, String> {
     let before = (bed.cpu_seconds()?, bed.arrived()?);
     let first = *next;
-    let sent = bed.client().enter(|| send(first, rate)).map_err(|error| error.to_string())??;
+    let sent = bed.client().enter(|| send(first, rate, DURATION)).map_err(|error| error.to_string())??;
     *next += sent;
     let at_end = bed.arrived()?;
     let arrived = settled(bed)?;
@@ -126,7 +130,7 @@ fn settled(bed: &Bed) -> Result<u64, String> {
 }
 
 /// Sends the first datagrams of flows from `first` on; how many. Must run in the client's namespace.
-fn send(first: u32, rate: u32) -> Result<u32, String> {
+pub(crate) fn send(first: u32, rate: u32, duration: Duration) -> Result<u32, String> {
     pin(None, 0)?;
     let told = |error: std::io::Error| format!("sending flows: {error}");
     let service: Ipv4Addr = SERVICE[0].parse().map_err(|error| format!("{}: {error}", SERVICE[0]))?;
@@ -136,9 +140,9 @@ fn send(first: u32, rate: u32) -> Result<u32, String> {
     let to = SockAddr::from(SocketAddrV4::new(service, 0));
     let begin = Instant::now();
     let mut sent = 0;
-    while begin.elapsed() < DURATION {
-        // Sixty thousand a second for two seconds fit.
-        let due = u32::try_from(begin.elapsed().as_millis()).unwrap_or(u32::MAX).saturating_mul(rate / 1000);
+    while begin.elapsed() < duration {
+        let millis = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let due = u32::try_from(millis.saturating_mul(u64::from(rate / 1000))).unwrap_or(u32::MAX);
         while sent < due {
             socket.send_to(&datagram(first + sent, service), &to).map_err(told)?;
             sent += 1;

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Who answers, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(crate) enum Answers {
     /// A metric agent, by acknowledgements.
     Acknowledged,
     /// The echo, by the same message.
@@ -34,16 +34,16 @@ pub(super) enum Answers {
 
 /// Where a stream goes, and as whom.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
-    pub(super) address: SocketAddr,
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
     /// The metric agent's name in the server's certificate.
-    pub(super) name: &'static str,
-    pub(super) answers: Answers,
+    pub(crate) name: &'static str,
+    pub(crate) answers: Answers,
 }
 
 /// A stream of reports. Dropping it cuts its connection.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     shared: Arc<Shared>,
     reading: tokio::task::JoinHandle<()>,
 }
@@ -88,7 +88,7 @@ impl Shared {
 
 impl Flow {
     /// Opens the stream: nothing is sent until it may.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         target: &Target,
         files: &NodeFiles,
         reports: Reports,
@@ -113,12 +113,12 @@ impl Flow {
     }
 
     /// Lets so many more reports be sent.
-    pub(super) fn allow(&self, more: u64) {
+    pub(crate) fn allow(&self, more: u64) {
         self.shared.change(|state| state.limit = state.sent.saturating_add(more));
     }
 
     /// Reports that were sent, and that were answered.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    pub(crate) fn counts(&self) -> (u64, u64) {
         let state = self.shared.lock();
         (state.sent, state.answered)
     }

@@ -14,21 +14,51 @@ const TIME: u64 = 20_000;
 
 /// The reports of the instances of one stream, in turn.
 #[derive(Debug)]
-pub(super) struct Reports {
+pub(crate) struct Reports {
     first: u32,
     count: u32,
     /// Reports that were made.
     made: u64,
     epoch: u64,
     ttl: u64,
-    chance: u64,
+    values: Values,
+}
+
+/// What is reported.
+#[derive(Debug)]
+enum Values {
+    /// The next values come by chance.
+    Chance(u64),
+    /// The slots count up.
+    Counted,
 }
 
 impl Reports {
     /// Of `count` instances from `first` on, whose reports hold for `ttl` seconds.
-    pub(super) fn new(first: u32, count: u32, ttl: u64) -> Self {
+    pub(crate) fn new(first: u32, count: u32, ttl: u64) -> Self {
         let epoch = since_1970(|since| since.as_nanos());
-        Self { first, count: count.max(1), made: 0, epoch, ttl, chance: u64::from(first) | 1 }
+        let values = Values::Chance(u64::from(first) | 1);
+        Self { first, count: count.max(1), made: 0, epoch, ttl, values }
+    }
+
+    /// Of one instance, whose slots are one more in each report.
+    pub(crate) fn counted(id: u32, ttl: u64) -> Self {
+        Self { values: Values::Counted, ..Self::new(id, 1, ttl) }
+    }
+
+    /// The slots in the report of that number, which counts from 1, of an instance whose slots are counted.
+    pub(crate) fn slots(report: u64) -> u64 {
+        GAS + report % GAS
+    }
+
+    /// Slots and computing time of the report that was just made.
+    fn values(&mut self) -> (u64, u64) {
+        let Values::Chance(chance) = &mut self.values else { return (Self::slots(self.made), TIME) };
+        // A xorshift: what is reported has to change, not to be a secret.
+        *chance ^= *chance << 13;
+        *chance ^= *chance >> 7;
+        *chance ^= *chance << 17;
+        (GAS * 9 / 10 + *chance % (GAS / 5), TIME * 9 / 10 + *chance % (TIME / 5))
     }
 
     /// The next instance's next report, in a message.
@@ -37,11 +67,7 @@ impl Reports {
         let offset = u32::try_from(self.made % u64::from(self.count)).unwrap_or(0);
         let sequence = self.made / u64::from(self.count) + 1;
         self.made += 1;
-        // A xorshift: what is reported has to change, not to be a secret.
-        self.chance ^= self.chance << 13;
-        self.chance ^= self.chance >> 7;
-        self.chance ^= self.chance << 17;
-        let (gas, time) = (GAS * 9 / 10 + self.chance % (GAS / 5), TIME * 9 / 10 + self.chance % (TIME / 5));
+        let (gas, time) = self.values();
         let id = self.first + offset;
         let mut report = Encoder(BytesMut::with_capacity(96));
         report.number(1, 1);
@@ -111,6 +137,19 @@ mod tests {
     use cats_engine_wire::metrics as pb;
     use prost::Message;
     use std::time::Duration;
+
+    #[test]
+    fn the_slots_of_an_instance_count_up() {
+        let mut reports = Reports::counted(7, 120);
+        let slots: Vec<Option<u64>> = (0..3)
+            .map(|_| {
+                let message = pb::FromReporter::decode(reports.next()).unwrap().message.unwrap();
+                let pb::from_reporter::Message::Reports(mut batch) = message else { panic!() };
+                batch.reports.pop().unwrap().gas
+            })
+            .collect();
+        assert_eq!(slots, [1, 2, 3].map(|report| Some(Reports::slots(report))));
+    }
 
     #[test]
     fn the_instances_of_a_stream_report_in_turn_and_each_counts_its_own_reports() {

@@ -22,7 +22,7 @@ pub(super) const STREAMS: u32 = 100;
 /// Instances that report over each.
 pub(super) const INSTANCES: u32 = 1000;
 /// The metric agent's name.
-pub(super) const AGENT: &str = "C-SMA-1";
+pub(crate) const AGENT: &str = "C-SMA-1";
 
 /// The folder, keys and certificates of all agents that are measured.
 pub(super) struct Site<'l> {
@@ -36,7 +36,7 @@ pub(super) struct Site<'l> {
 }
 
 /// A running agent.
-pub(super) struct Agent {
+pub(crate) struct Agent {
     pub(super) node: Node,
     pub(super) host: Arc<Namespace>,
 }
@@ -60,22 +60,27 @@ impl<'l> Site<'l> {
         let host = Arc::new(self.lab.host(name)?);
         let mut node = Node::create(self.lab, name, Arc::clone(&host), "127.0.0.1:830", &self.key)?;
         node.start()?;
-        let agent = format!(
-            "<base><enable>true</enable></base>\
-             <metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><enabled>true</enabled><node-id>{AGENT}</node-id>\
-             <collection><listen><address>127.0.0.1</address></listen></collection>\
-             <rates><instance-rate>0</instance-rate><total-rate>0</total-rate></rates>{more}</metric-agent>"
-        );
-        node.configure(&cats(&(agent + &system(&self.agent))))?;
-        let log = node.folder().join("log/engined.log");
-        wait_for("the agent to listen", || {
-            std::fs::read_to_string(&log).ok()?.contains("listening for contact instances").then_some(())
-        })?;
+        configure(&node, &self.agent, more)?;
         if let Some(process) = node.engined_pid() {
             pin_process(process, SERVER_CPU).map_err(LabError::of("pinning the engine"))?;
         }
         Ok(Agent { node, host })
     }
+}
+
+/// Makes a node a metric agent without bounds on rates, and waits until it listens; `more` is further configuration of it.
+pub(crate) fn configure(node: &Node, files: &NodeFiles, more: &str) -> Result<()> {
+    let agent = format!(
+        "<base><enable>true</enable></base>\
+         <metric-agent xmlns=\"urn:catsd:yang:cats-sma\"><enabled>true</enabled><node-id>{AGENT}</node-id>\
+         <collection><listen><address>127.0.0.1</address></listen></collection>\
+         <rates><instance-rate>0</instance-rate><total-rate>0</total-rate></rates>{more}</metric-agent>"
+    );
+    node.configure(&cats(&(agent + &system(files))))?;
+    let log = node.folder().join("log/engined.log");
+    wait_for("the agent to listen", || {
+        std::fs::read_to_string(&log).ok()?.contains("listening for contact instances").then_some(())
+    })
 }
 
 /// The first CSCI-ID of a stream.
@@ -85,7 +90,7 @@ pub(super) fn first_of(stream: u32) -> u32 {
 
 impl Agent {
     /// Where instances report.
-    pub(super) fn address() -> SocketAddr {
+    pub(crate) fn address() -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 7444))
     }
 
