@@ -57,7 +57,7 @@ fn every_node_of_configuration_is_ours_or_of_access_control_and_the_deviations_s
     let top = schema.roots.iter().map(|id| &schema.nodes[id.0 as usize]).filter(|node| node.config);
     assert_eq!(
         top.map(|node| node.name.as_str()).collect::<Vec<_>>(),
-        ["nacm", "routing", "filters", "system"]
+        ["alarms", "nacm", "routing", "filters", "system"]
     );
     let system = find(schema, "system");
     let children = system.children.iter().map(|id| schema.nodes[id.0 as usize].name.as_str());
@@ -65,7 +65,14 @@ fn every_node_of_configuration_is_ours_or_of_access_control_and_the_deviations_s
     let routing = find(schema, "routing");
     let children = routing.children.iter().map(|id| schema.nodes[id.0 as usize].name.as_str());
     assert_eq!(children.collect::<Vec<_>>(), ["cats"]);
-    for name in ["ietf-cats", "ietf-interfaces", "ietf-network-instance", "ietf-routing", "ietf-system"] {
+    for name in [
+        "ietf-alarms",
+        "ietf-cats",
+        "ietf-interfaces",
+        "ietf-network-instance",
+        "ietf-routing",
+        "ietf-system",
+    ] {
         let module = schema.modules.iter().find(|module| module.name == name).unwrap();
         assert_eq!(module.deviations, ["cats-deviations"], "{name}");
     }
