@@ -23,7 +23,7 @@ use crate::session::{Limits, Sessions};
 use crate::space::{Space, Weight};
 use crate::streams::Stream;
 use crate::told::Told;
-use crate::types::{Attachment, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
+use crate::types::{Attachment, Call, ComponentId, End, Now, Peer, Reply, Request, SessionId, Ticket};
 use cats_yang_tree::error::{Error, in_one_answer};
 use cats_yang_tree::schema::Schema;
 use cats_yang_tree::{ChangeSet, Tree, unshared};
@@ -333,13 +333,7 @@ impl Core {
             Request::AttachCandidate { left_by } => self.attach_candidate(session, left_by).map(Some),
             Request::DropCandidate { left_by } => self.drop_candidate(session, left_by).map(Some),
             Request::SchemaIndex { content_id } => Ok(Some(self.schema_index(content_id.as_deref()))),
-            Request::Execute(call) if push::is_ours(&self.facts.schema, &call) => {
-                self.subscription_request(session, &call, now).map(Some)
-            }
-            Request::Execute(call) if alarms::is_ours(&self.facts.schema, &call) => {
-                self.alarm_action(session, &call, now).map(Some)
-            }
-            Request::Execute(call) => self.execute(session, *call, now),
+            Request::Execute(call) => self.call(session, call, now),
             Request::Subscribe(wanted) => self.subscribe(session, *wanted, now).map(Some),
         };
         if let Some(answer) = answer.transpose() {
@@ -347,6 +341,17 @@ impl Core {
         }
         // Behind the answer to who has just subscribed.
         self.advance_streams_of(session, now);
+    }
+
+    /// An operation of a module: one of those that are carried out here, or a component's.
+    fn call(&mut self, session: SessionId, call: Box<Call>, now: Now) -> Result<Option<Reply>, Vec<Error>> {
+        if push::is_ours(&self.facts.schema, &call) {
+            return self.subscription_request(session, &call, now).map(Some);
+        }
+        if alarms::is_ours(&self.facts.schema, &call) {
+            return self.alarm_action(session, &call, now).map(Some);
+        }
+        self.execute(session, *call, now)
     }
 
     /// Time has passed.

@@ -145,6 +145,17 @@ impl Core {
             });
             state.insert("ietf-netconf-acm:nacm".to_owned(), nacm);
         }
+        let system = self.system_state(session, filter);
+        if !system.is_empty() {
+            let system = json!({ "ietf-cats:cats": { "cats-system:system": system } });
+            state.insert("ietf-routing:routing".to_owned(), system);
+        }
+        Value::Object(state)
+    }
+
+    /// Those of them that `cats-system` has.
+    fn system_state(&self, session: SessionId, filter: Option<&Filter>) -> serde_json::Map<String, Value> {
+        let schema = &self.facts.schema;
         let mut system = serde_json::Map::new();
         if system_node(schema, "detached-candidates").is_some_and(|node| may_select(schema, filter, node)) {
             let candidates = self.detached_candidates(session);
@@ -164,11 +175,7 @@ impl Core {
                 system.insert("call-home".to_owned(), json!({ "client": clients }));
             }
         }
-        if !system.is_empty() {
-            let system = json!({ "ietf-cats:cats": { "cats-system:system": system } });
-            state.insert("ietf-routing:routing".to_owned(), system);
-        }
-        Value::Object(state)
+        system
     }
 }
 

@@ -26,6 +26,9 @@ const REFUSED: u32 = 8;
 /// The stream ends when refused reports cost so much: after 32 in a row, or when there is more than one among nine.
 const PATIENCE: u32 = 256;
 
+/// Which report of which instance, as far as a message says so.
+type Place = Option<(CsciId, Freshness)>;
+
 pub(super) struct Session {
     pub(super) id: ConnectionId,
     pub(super) peer: Peer,
@@ -162,10 +165,7 @@ impl Judge<'_> {
     }
 
     /// The report of a message, or which report it is not, and why.
-    fn judge(
-        &mut self,
-        mut message: pb::Report,
-    ) -> Result<(Report, Proof), (Option<(CsciId, Freshness)>, Denial)> {
+    fn judge(&mut self, mut message: pb::Report) -> Result<(Report, Proof), (Place, Denial)> {
         let Session { admission, credentials, .. } = self.session;
         let token = message.token.take();
         let place = message.csci_id.clone().and_then(|id| CsciId::try_from(id).ok()).zip(message.freshness);
@@ -179,11 +179,7 @@ impl Judge<'_> {
     }
 
     /// What the sender is told. One that sends nothing else than what is refused is let go.
-    fn refuse(
-        &self,
-        place: Option<(CsciId, Freshness)>,
-        denial: Denial,
-    ) -> Result<ReporterInstruction, Status> {
+    fn refuse(&self, place: Place, denial: Denial) -> Result<ReporterInstruction, Status> {
         let claimed = place.map(|(id, _)| id);
         tell(&self.session.events, self.session.peer.address.to_string(), claimed, denial.clone());
         let Some((csci_id, freshness)) = place else {

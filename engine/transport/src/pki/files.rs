@@ -135,7 +135,7 @@ fn roots(file: &PathBuf) -> Result<RootCertStore, PkiError> {
     Ok(store)
 }
 
-fn sections<T: PemObject>(file: &PathBuf, what: &str) -> Result<Vec<T>, PkiError> {
+fn sections<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>, PkiError> {
     let text = read(file)?;
     let found = T::pem_slice_iter(&text)
         .collect::<Result<Vec<T>, _>>()
@@ -143,8 +143,10 @@ fn sections<T: PemObject>(file: &PathBuf, what: &str) -> Result<Vec<T>, PkiError
     if found.is_empty() { Err(pem(file, format!("no {what} in it"))) } else { Ok(found) }
 }
 
-fn read(file: &PathBuf) -> Result<Vec<u8>, PkiError> {
-    crate::file::read(file).map_err(|error| PkiError::Read { file: file.clone(), error: error.to_string() })
+fn read(file: &Path) -> Result<Vec<u8>, PkiError> {
+    let failed =
+        |error: std::io::Error| PkiError::Read { file: file.to_path_buf(), error: error.to_string() };
+    crate::file::read(file).map_err(failed)
 }
 
 fn pem(file: &Path, problem: String) -> PkiError {
