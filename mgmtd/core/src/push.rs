@@ -8,6 +8,7 @@
 
 mod listening;
 mod message;
+mod pulls;
 mod refusal;
 mod report;
 mod requests;
@@ -19,10 +20,10 @@ mod terms;
 pub use message::{Changes, Content, Update, Whole};
 
 use crate::nacm::Access;
-use crate::types::{ComponentId, SessionId, Ticket};
+use crate::types::SessionId;
 use cats_yang_tree::error::Error;
 use cats_yang_tree::{ChangeSet, Tree};
-use std::collections::BTreeMap;
+use pulls::Pulls;
 use std::sync::Arc;
 use std::time::Instant;
 use table::Table;
@@ -43,15 +44,8 @@ pub(crate) struct Push {
     /// When changes were last begun to be gathered.
     gathering: Option<Instant>,
     /// Periodic updates that wait for a component's state.
-    pulls: BTreeMap<Ticket, Pull>,
+    pulls: Pulls,
     shared: Shared,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Pull {
-    subscription: u32,
-    component: ComponentId,
-    deadline: Instant,
 }
 
 /// What subscriptions that have their turn together share.
@@ -79,7 +73,7 @@ impl Push {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        let pull = self.pulls.values().map(|pull| pull.deadline).min();
+        let pull = self.pulls.deadline();
         let turn = self.table.next_turn();
         let stop = self.table.listeners.values().filter_map(listening::Listener::deadline).min();
         [pull, turn, stop].into_iter().flatten().min().map(|due| (due, "subscription"))

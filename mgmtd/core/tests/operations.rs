@@ -28,7 +28,13 @@ fn schema() -> Arc<Schema> {
         m.container("bench", |c| {
             c.list("item", &["name"], |l| {
                 l.leaf("name", Ty::string());
-                l.action("reset", |i| drop(i.leaf("to", Ty::uint32()).default("0")), |_| {});
+                l.action(
+                    "reset",
+                    |i| {
+                        i.leaf("to", Ty::uint32()).default("0");
+                    },
+                    |_| {},
+                );
             });
             c.state(|s| {
                 s.list("wait", &["id"], |l| {
@@ -43,7 +49,9 @@ fn schema() -> Arc<Schema> {
                 i.leaf("item", Ty::leafref("/bench/item/name"));
                 i.leaf("most", Ty::uint32().range(1, 9)).default("3");
             },
-            |o| drop(o.leaf("found", Ty::uint32()).mandatory()),
+            |o| {
+                o.leaf("found", Ty::uint32()).mandatory();
+            },
         );
         m.rpc("wipe", |_| {}, |_| {}).flags(|flags| flags.default_deny_all = true);
     });

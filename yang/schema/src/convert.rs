@@ -278,19 +278,29 @@ fn inherit_flags(schema: &mut Schema) {
     }
 }
 
+/// Lists of state that their descriptions give an order: the latest first (RFC 8632 section 6).
+const IN_ORDER: [(&str, &str); 2] =
+    [("ietf-alarms", "status-change"), ("ietf-alarms", "operator-state-change")];
+
 /// State has no order that anybody gave it (RFC 7950 section 7.7.7), though libyang takes its lists for ordered by their
 /// users. Where state is told of as it changes an entry that comes is created, not inserted at a place, and one that comes
 /// anew has not moved.
 fn unorder_told_state(schema: &mut Schema) {
     let told = schema.nodes.iter().enumerate().filter(|(_, node)| node.flags.on_change && !node.config);
     let told: Vec<NodeId> = told.map(|(index, _)| node_id(index)).collect();
+    let modules: Vec<String> = schema.modules.iter().map(|module| module.name.clone()).collect();
+    let in_order = |node: &Node| {
+        let module = modules.get(node.module.0 as usize).map_or("", String::as_str);
+        IN_ORDER.contains(&(module, node.name.as_str()))
+    };
     for id in told {
         let mut at = Some(id);
         while let Some(node) =
             at.and_then(|id| schema.nodes.get_mut(id.0 as usize)).filter(|node| !node.config)
         {
+            let stays = in_order(node);
             if let NodeKind::List { keys, user_ordered, .. } = &mut node.kind {
-                *user_ordered &= keys.is_empty();
+                *user_ordered &= keys.is_empty() || stays;
             }
             at = node.parent;
         }
@@ -321,6 +331,7 @@ mod tests {
         };
         assert!(!ordered(&["routing", "cats", "forwarder", "bindings", "binding"]));
         assert!(!ordered(&["routing", "cats", "path-selector", "service-table", "entry", "record"]));
+        assert!(ordered(&["alarms", "alarm-list", "alarm", "status-change"]), "the latest comes first");
         assert!(ordered(&["nacm", "rule-list", "rule"]), "what users order stays in their order");
     }
 

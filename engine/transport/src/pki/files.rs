@@ -127,7 +127,7 @@ impl Loaded {
     }
 }
 
-fn roots(file: &PathBuf) -> Result<RootCertStore, PkiError> {
+fn roots(file: &Path) -> Result<RootCertStore, PkiError> {
     let mut store = RootCertStore::empty();
     for authority in sections::<CertificateDer<'static>>(file, "certificate")? {
         store.add(authority).map_err(|error| mismatch(file, error))?;

@@ -1,10 +1,11 @@
 //! Who is told what, when.
 
 use super::message::{Changes, Content, Update, Whole};
+use super::pulls::Pull;
 use super::refusal::Why;
 use super::table::{ABSENCE, Base, PATIENCE, Standing, Subscription};
 use super::terms::{Selected, Trigger, defaults_of};
-use super::{Pull, Seen, rhythm};
+use super::{Seen, rhythm};
 use crate::core::Core;
 use crate::delivery::Message;
 use crate::output::Output;
@@ -161,9 +162,8 @@ impl Core {
         }
         self.push.shared = super::Shared::default();
         self.end_listeners(now);
-        let late = self.push.pulls.extract_if(.., |_, pull| pull.deadline <= now.instant);
-        let late: Vec<u32> = late.map(|(_, pull)| pull.subscription).collect();
-        late.into_iter().for_each(|id| self.tell_pulled(id, Found::Missing, now));
+        let late = self.push.pulls.late(now);
+        self.tell_pulled(late, || Found::Missing, now);
     }
 
     /// A session has room for more.
@@ -276,16 +276,18 @@ impl Core {
 
     /// Asks a component for its part of `<operational>`.
     fn pull(&mut self, id: u32, subscription: &mut Subscription, now: Now) {
-        let waits = self.push.pulls.values().any(|pull| pull.subscription == id);
+        let waits = self.push.pulls.has(id);
         let filter = subscription.terms.selection.filter.as_ref();
         let paths = component_paths(&self.facts.schema, filter);
         match (self.components.any(), paths) {
             // The state that was asked for last is on its way yet.
             _ if waits => {}
+            (Some(component), Some(paths)) if self.push.pulls.joins(id, component, &paths) => {}
             (Some(component), Some(paths)) => {
                 let ticket = self.ticket();
-                let deadline = now.instant + READ_TIMEOUT;
-                self.push.pulls.insert(ticket, Pull { subscription: id, component, deadline });
+                let (subscriptions, deadline) = (vec![id], now.instant + READ_TIMEOUT);
+                let pull = Pull { component, paths: paths.clone(), subscriptions, deadline };
+                self.push.pulls.begin(ticket, pull);
                 self.outputs.push_back(Output::ReadState { ticket, component, paths });
             }
             (None, Some(_)) => self.tell_operational(id, subscription, Found::Missing, now),
@@ -295,25 +297,32 @@ impl Core {
 
     /// A component's state that an update waits for; false when none does with that ticket.
     pub(crate) fn pulled(&mut self, ticket: Ticket, state: &Result<Tree, Vec<Error>>, now: Now) -> bool {
-        let Some(pull) = self.push.pulls.remove(&ticket) else { return false };
-        let found = state.as_ref().map_or(Found::Missing, |state| Found::State(state.clone()));
-        self.tell_pulled(pull.subscription, found, now);
+        let Some(subscriptions) = self.push.pulls.end(ticket) else { return false };
+        let found = || state.as_ref().map_or(Found::Missing, |state| Found::State(state.clone()));
+        self.tell_pulled(subscriptions, found, now);
         true
     }
 
     /// Nothing more comes of a component.
     pub(crate) fn pulls_lost(&mut self, component: ComponentId, now: Now) {
-        let lost = self.push.pulls.extract_if(.., |_, pull| pull.component == component);
-        let lost: Vec<u32> = lost.map(|(_, pull)| pull.subscription).collect();
-        lost.into_iter().for_each(|id| self.tell_pulled(id, Found::Missing, now));
+        let lost = self.push.pulls.lost(component);
+        self.tell_pulled(lost, || Found::Missing, now);
     }
 
-    fn tell_pulled(&mut self, id: u32, found: Found, now: Now) {
-        let Some(mut subscription) = self.push.table.take(id) else { return };
-        if self.has_room(&mut subscription, now) {
-            self.tell_operational(id, &mut subscription, found, now);
+    /// Tells those who waited for a read, and begins the next ones.
+    fn tell_pulled(&mut self, ids: Vec<u32>, found: impl Fn() -> Found, now: Now) {
+        for id in ids {
+            let Some(mut subscription) = self.push.table.take(id) else { continue };
+            if self.has_room(&mut subscription, now) {
+                self.tell_operational(id, &mut subscription, found(), now);
+            }
+            self.push.table.put(id, subscription);
         }
-        self.push.table.put(id, subscription);
+        while let Some(id) = self.push.pulls.next() {
+            let Some(mut subscription) = self.push.table.take(id) else { continue };
+            self.pull(id, &mut subscription, now);
+            self.push.table.put(id, subscription);
+        }
     }
 
     fn tell_operational(&mut self, id: u32, subscription: &mut Subscription, found: Found, now: Now) {
