@@ -381,19 +381,23 @@ impl Hub {
         }
     }
 
-    /// Carries out all outputs. Nobody waits for what is told and kept of them, so sessions have their replies first.
+    /// Carries out all outputs. Nobody waits for what is kept of them, nor for what takes long to be told, so sessions have
+    /// their replies first.
     async fn settle(&mut self) {
         self.drain();
         while self.unkept || !self.events.is_empty() {
-            tokio::task::yield_now().await;
+            if self.events.iter().any(is_big) {
+                tokio::task::yield_now().await;
+            }
             for event in std::mem::take(&mut self.events) {
                 self.happened(event);
             }
+            self.drain();
             if std::mem::take(&mut self.unkept) {
+                tokio::task::yield_now().await;
                 // Where it finds no room, the next commit sees to it.
                 drop(self.workers.recorder.try_send(recorder::Job::Keep));
             }
-            self.drain();
         }
         if !self.core.commit_in_flight() {
             self.judged = None;
@@ -529,8 +533,7 @@ impl Hub {
     fn happened(&mut self, event: Event) {
         log(&event);
         self.core.handle_event(&event, now());
-        let freed = matches!(&event, Event::Committed { changes, .. } if changes.changes.len() >= MANY)
-            || matches!(&event, Event::CandidateDropped { .. });
+        let freed = is_big(&event) || matches!(&event, Event::CandidateDropped { .. });
         drop(event);
         if freed {
             // Nobody waits for it.
@@ -627,6 +630,11 @@ fn log(event: &Event) {
         Event::AlarmRaised(alarm) => tracing::warn!(?alarm, "alarm raised"),
         Event::AlarmCleared(alarm) => tracing::info!(?alarm, "alarm cleared"),
     }
+}
+
+/// Is it a commit that takes long to be told of, and leaves memory behind?
+fn is_big(event: &Event) -> bool {
+    matches!(event, Event::Committed { changes, .. } if changes.changes.len() >= MANY)
 }
 
 fn first(errors: &[Error]) -> String {
