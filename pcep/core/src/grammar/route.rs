@@ -39,8 +39,8 @@ impl<'a> Hops<'a> {
 /// The path that is to be taken.
 pub(super) fn check_route(route: &Ero, setup: SetupType, context: &Context) -> Result<(), ErrorCode> {
     let hops = Hops::of(&route.hops);
-    if !hops.srv6.is_empty() && !(setup == SetupType::SRV6 && context.setup_types.contains(&SetupType::SRV6))
-    {
+    let may_srv6 = setup == SetupType::SRV6 && context.setup_types.contains(&SetupType::SRV6);
+    if !hops.srv6.is_empty() && !may_srv6 {
         return Err(ErrorCode::SRV6_NOT_ADVERTISED);
     }
     if !hops.srv6.is_empty() && (hops.others > 0 || !hops.sr.is_empty()) {
